@@ -1,0 +1,8 @@
+//! Headlight shows what every attention head of a BERT looks at.
+//!
+//! The path through the house: text → tokens ([`text`]) → [`model`] on libtorch, driven by the [`engine`]'s worker
+//! thread → [`run::Run`] → pictures ([`figure`]), the window ([`gui`]) and the command line ([`cli`]).
+
+pub mod model;
+pub mod run;
+pub mod text;

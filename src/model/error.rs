@@ -1,0 +1,56 @@
+use std::path::PathBuf;
+
+use crate::run::RunError;
+use crate::text::TextError;
+
+/// Why a model could not be opened or run.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    #[error(
+        "there is no model “{name}”: it was sought in {}; `headlight models` lists what is found, `cargo xtask setup` fetches the default",
+        places(sought)
+    )]
+    NotFound { name: String, sought: Vec<PathBuf> },
+    #[error("{} is no model: it has no config.json", .0.display())]
+    NoConfig(PathBuf),
+    #[error("{} has no weights: model.safetensors is missing", .0.display())]
+    NoWeights(PathBuf),
+    #[error("cannot read {}: {cause}", path.display())]
+    Unreadable { path: PathBuf, cause: String },
+    #[error("{} cannot be used: {cause}", path.display())]
+    BadConfig { path: PathBuf, cause: String },
+    #[error("{} is not a whole safetensors file: {cause}", path.display())]
+    BadWeights { path: PathBuf, cause: String },
+    #[error("the weight {0} is missing from the checkpoint")]
+    MissingWeight(String),
+    #[error("the weight {name} has shape {found:?}, but config.json asks for {wanted:?}")]
+    WrongShape { name: String, found: Vec<usize>, wanted: Vec<usize> },
+    #[error("the weight {name} is stored as {dtype}, which is no floating-point kind")]
+    WrongKind { name: String, dtype: String },
+    #[error("the input has {found} tokens, but this model has positions for {limit}")]
+    TooLong { found: usize, limit: usize },
+    #[error("the input has no token")]
+    Empty,
+    #[error("the numbers of the input have no place in the model: {0}")]
+    BadInput(String),
+    #[error("this model has no tokenizer beside its weights, so it takes only token numbers (--ids)")]
+    NoTokenizer,
+    /// A probe asked for the pass to stop between two layers.
+    #[error("stopped")]
+    Stopped,
+    #[error("libtorch: {}", first_line(.0))]
+    Torch(#[from] tch::TchError),
+    #[error(transparent)]
+    Text(#[from] TextError),
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+fn places(sought: &[PathBuf]) -> String {
+    sought.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" and ")
+}
+
+/// libtorch's messages go on with a C++ backtrace.
+fn first_line(error: &tch::TchError) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,144 @@
+use tch::{Kind, Tensor};
+
+use super::weights::{LayerNorm, Linear, Weights};
+use super::{Activation, Batch, Config, ModelError, Probe, Site};
+
+/// One encoder layer: self-attention and feed-forward, each followed by a residual sum and a layer norm.
+#[derive(Debug)]
+pub(super) struct Layer {
+    attention: SelfAttention,
+    attention_norm: LayerNorm,
+    widen: Linear,
+    activation: Activation,
+    narrow: Linear,
+    output_norm: LayerNorm,
+}
+
+/// Buffers of the attention, written over by each layer.
+pub(super) struct Scratch {
+    /// `[batch · heads, query, key]`
+    weights: Tensor,
+    /// `[batch · heads, 1, key]`, or one zero where nothing is padded.
+    mask: Tensor,
+    padded: bool,
+}
+
+impl Scratch {
+    pub fn new(batch: &Batch, config: &Config) -> Result<Self, ModelError> {
+        let (maps, n) = ((batch.rows() * config.heads) as i64, batch.padded() as i64);
+        let weights = Tensor::f_empty([maps, n, n], (Kind::Float, tch::Device::Cpu))?;
+        let mask = match &batch.mask {
+            // Row by row: all heads of a row share its mask.
+            Some(mask) => mask.f_repeat_interleave_self_int(config.heads as i64, 0, None)?,
+            None => Tensor::f_zeros([1, 1, 1], (Kind::Float, tch::Device::Cpu))?,
+        };
+        Ok(Self { weights, mask, padded: batch.mask.is_some() })
+    }
+}
+
+impl Layer {
+    pub fn load(weights: &Weights<'_>, config: &Config, layer: usize) -> Result<Self, ModelError> {
+        let name = |part: &str| format!("encoder.layer.{layer}.{part}");
+        let (hidden, inner, eps) = (config.hidden, config.intermediate, config.layer_norm_eps);
+        Ok(Self {
+            attention: SelfAttention::load(weights, config, layer)?,
+            attention_norm: weights.layer_norm(&name("attention.output.LayerNorm"), hidden, eps)?,
+            widen: weights.linear(&name("intermediate.dense"), inner, hidden)?,
+            activation: config.activation,
+            narrow: weights.linear(&name("output.dense"), hidden, inner)?,
+            output_norm: weights.layer_norm(&name("output.LayerNorm"), hidden, eps)?,
+        })
+    }
+
+    pub fn forward(
+        &self,
+        index: usize,
+        hidden: &Tensor,
+        batch: &Batch,
+        scratch: &mut Scratch,
+        probe: &mut dyn Probe,
+    ) -> Result<Tensor, ModelError> {
+        let mut sum = self.attention.forward(index, hidden, batch, scratch, probe)?;
+        let attended = self.attention_norm.forward(&sum.f_add_(hidden)?)?;
+        let wide = activate(self.activation, self.widen.forward(&attended)?)?;
+        let mut sum = self.narrow.forward(&wide)?;
+        self.output_norm.forward(&sum.f_add_(&attended)?)
+    }
+
+    pub fn parameters(&self) -> usize {
+        self.attention.qkv.parameters()
+            + self.attention.output.parameters()
+            + self.attention_norm.parameters()
+            + self.widen.parameters()
+            + self.narrow.parameters()
+            + self.output_norm.parameters()
+    }
+}
+
+fn activate(activation: Activation, mut x: Tensor) -> Result<Tensor, ModelError> {
+    Ok(match activation {
+        Activation::Gelu => x.f_gelu_("none")?,
+        Activation::GeluTanh => x.f_gelu_("tanh")?,
+        Activation::Relu => x.f_relu_()?,
+        Activation::Silu => x.f_silu_()?,
+        Activation::Tanh => x.f_tanh_()?,
+    })
+}
+
+/// softmax(Q Kᵀ / √d) V W_O (Vaswani et al. 2017)
+#[derive(Debug)]
+struct SelfAttention {
+    /// Query, key and value projections, one under the other: `[3 · hidden, hidden]`.
+    qkv: Linear,
+    output: Linear,
+    heads: i64,
+    head_dim: i64,
+}
+
+impl SelfAttention {
+    fn load(weights: &Weights<'_>, config: &Config, layer: usize) -> Result<Self, ModelError> {
+        let hidden = config.hidden;
+        let part = |name: &str| weights.linear(&format!("encoder.layer.{layer}.attention.{name}"), hidden, hidden);
+        let (query, key, value) = (part("self.query")?, part("self.key")?, part("self.value")?);
+        Ok(Self {
+            qkv: Linear {
+                weight: Tensor::f_cat(&[query.weight, key.weight, value.weight], 0)?,
+                bias: Tensor::f_cat(&[query.bias, key.bias, value.bias], 0)?,
+            },
+            output: part("output.dense")?,
+            heads: config.heads as i64,
+            head_dim: config.head_dim() as i64,
+        })
+    }
+
+    /// The attention block's output before the residual sum, `[batch, token, hidden]`.
+    fn forward(
+        &self,
+        layer: usize,
+        hidden: &Tensor,
+        batch: &Batch,
+        scratch: &mut Scratch,
+        probe: &mut dyn Probe,
+    ) -> Result<Tensor, ModelError> {
+        let (rows, n, heads, d) = (batch.rows() as i64, batch.padded() as i64, self.heads, self.head_dim);
+        let each_head = [rows, heads, n, n];
+        // [3, batch · heads, token, head_dim]
+        let qkv = self.qkv.forward(hidden)?.f_view([rows, n, 3, heads, d])?.f_permute([2, 0, 3, 1, 4])?;
+        let qkv = qkv.f_reshape([3, rows * heads, n, d])?;
+        let (query, key, value) = (qkv.f_select(0, 0)?, qkv.f_select(0, 1)?, qkv.f_select(0, 2)?);
+
+        // Scale and mask in one pass over the product. With a factor of 0 the mask is not read.
+        let scale = 1.0 / (d as f64).sqrt();
+        let masked = if scratch.padded { 1.0 } else { 0.0 };
+        let scores = scratch.mask.f_baddbmm(&query, &key.f_transpose(1, 2)?, masked, scale)?;
+        let scores = probe.visit(layer, Site::Scores, scores.f_view(each_head)?)?;
+
+        let scores = scores.f_reshape([rows * heads, n, n])?;
+        let _in_scratch = scores.f_softmax_int_out(&scratch.weights, -1, Kind::Float)?;
+        let weights = probe.visit(layer, Site::Weights, scratch.weights.f_view(each_head)?)?;
+
+        let context = weights.f_reshape([rows * heads, n, n])?.f_bmm(&value)?.f_view([rows, heads, n, d])?;
+        let context = probe.visit(layer, Site::Context, context)?;
+        self.output.forward(&context.f_transpose(1, 2)?.f_reshape([rows, n, heads * d])?)
+    }
+}

@@ -1,0 +1,34 @@
+//! A checkpoint as an encoder on libtorch: configuration, weights, the forward pass and its hook sites.
+//!
+//! ```no_run
+//! use headlight::model::{Batch, Capture, Encoder};
+//! use std::path::Path;
+//!
+//! let encoder = Encoder::load(Path::new("all-MiniLM-L6-v2"))?;
+//! let batch = Batch::from_ids(&[&[101, 7592, 102]])?;
+//! let mut capture = Capture::default();
+//! let last_hidden_state = encoder.forward(&batch, &mut capture)?; // [batch, token, hidden]
+//! let maps = capture.maps(0, 3)?; // [layer, head, query, key]
+//! # Ok::<(), headlight::model::ModelError>(())
+//! ```
+
+mod batch;
+mod capture;
+mod config;
+mod encoder;
+mod error;
+mod find;
+mod layer;
+mod loaded;
+mod pooling;
+mod probe;
+mod weights;
+
+pub use batch::Batch;
+pub use capture::Capture;
+pub use config::{Activation, Config};
+pub use encoder::Encoder;
+pub use error::ModelError;
+pub use find::{DEFAULT_MODEL, find_model, list_models, model_folders};
+pub use loaded::Model;
+pub use probe::{Probe, Site};

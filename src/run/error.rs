@@ -1,0 +1,33 @@
+use std::path::PathBuf;
+
+use super::HeadId;
+
+/// What can be wrong with plain run data.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error("“{0}” is no head: write layer.head, both counted from 0, as in 3.4")]
+    BadHead(String),
+    #[error("there is no head {head}: this model has layers 0 to {} and heads 0 to {}", layers.saturating_sub(1), heads.saturating_sub(1))]
+    NoSuchHead { head: HeadId, layers: usize, heads: usize },
+    #[error("an attention map of {layers} layers, {heads} heads and {tokens} tokens needs {} numbers, not {found}", layers * heads * tokens * tokens)]
+    BadMapSize { layers: usize, heads: usize, tokens: usize, found: usize },
+    #[error("“{text}” is no colour map: choose one of {}", known.join(", "))]
+    BadColorMap { text: String, known: Vec<&'static str> },
+    #[error("cannot write {}: {cause}", path.display())]
+    CannotWrite { path: PathBuf, cause: String },
+}
+
+/// A cause chain as one line: the form in which every failure reaches the command line and the window.
+pub fn one_line(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut line = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let text = cause.to_string();
+        if !line.contains(&text) {
+            line.push_str(": ");
+            line.push_str(&text);
+        }
+        source = cause.source();
+    }
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,94 @@
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::Path;
+
+use safetensors::{Dtype, View};
+
+use super::{Run, RunError};
+
+/// Writes a run as safetensors.
+///
+/// Tensors: `input_ids` and `token_type_ids` `[N]` (i64); `attention` `[L, H, N, N]`, `last_hidden_state` `[N, D]`,
+/// `sentence_embedding` `[D]` and, where the model has a pooler, `pooler_output` `[D]` (f32). Metadata: `tokens`
+/// (a JSON list of pieces), `text`, `text_b` (for a pair), `model`, `pooling` (how the embedding was made).
+///
+/// The file appears under its name only once it is whole.
+///
+/// # Errors
+/// [`RunError::CannotWrite`] with the path and the cause.
+pub fn write_safetensors(run: &Run, path: &Path) -> Result<(), RunError> {
+    let failed = |cause: String| RunError::CannotWrite { path: path.to_owned(), cause };
+    let tokens = &run.input.tokens;
+    let mut tensors = vec![
+        ("input_ids", Stored::integers(tokens.iter().map(|token| token.id))),
+        ("token_type_ids", Stored::integers(tokens.iter().map(|token| token.type_id))),
+        ("attention", Stored::floats(run.attention.weights())),
+        ("sentence_embedding", Stored::floats(&run.embedding.values)),
+    ];
+    tensors.extend(run.last_hidden_state().map(|last| ("last_hidden_state", Stored::floats(last))));
+    tensors.extend(run.pooler_output.as_ref().map(|pooled| ("pooler_output", Stored::floats(pooled))));
+
+    let pieces: Vec<&str> = tokens.iter().map(|token| token.piece.as_str()).collect();
+    let pieces = serde_json::to_string(&pieces).map_err(|error| failed(error.to_string()))?;
+    let mut metadata = HashMap::from([
+        ("tokens".to_owned(), pieces),
+        ("text".to_owned(), run.input.texts.a.clone()),
+        ("model".to_owned(), run.model.name.clone()),
+        ("pooling".to_owned(), run.embedding.pooling.describe()),
+    ]);
+    metadata.extend(run.input.texts.b.as_ref().map(|text| ("text_b".to_owned(), text.clone())));
+
+    write_whole(path, |partial| {
+        safetensors::serialize_to_file(tensors, Some(metadata), partial).map_err(|error| error.to_string())
+    })
+}
+
+/// Writes under a temporary name in the same folder, then renames: a reader never meets half a file.
+///
+/// # Errors
+/// [`RunError::CannotWrite`] with the path and the cause.
+pub fn write_whole(path: &Path, write: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), RunError> {
+    let partial = path.with_added_extension("part");
+    let written = write(&partial).and_then(|()| std::fs::rename(&partial, path).map_err(|error| error.to_string()));
+    written.map_err(|cause| {
+        std::fs::remove_file(&partial).ok();
+        RunError::CannotWrite { path: path.to_owned(), cause }
+    })
+}
+
+/// A tensor as the file holds it: little-endian, row-major.
+struct Stored {
+    dtype: Dtype,
+    shape: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl Stored {
+    fn integers(values: impl ExactSizeIterator<Item = u32>) -> Self {
+        let shape = vec![values.len()];
+        Self { dtype: Dtype::I64, shape, bytes: values.flat_map(|value| i64::from(value).to_le_bytes()).collect() }
+    }
+
+    fn floats<D: ndarray::Dimension>(values: &ndarray::Array<f32, D>) -> Self {
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        Self { dtype: Dtype::F32, shape: values.shape().to_vec(), bytes }
+    }
+}
+
+impl View for Stored {
+    fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(&self.bytes)
+    }
+
+    fn data_len(&self) -> usize {
+        self.bytes.len()
+    }
+}

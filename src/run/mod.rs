@@ -1,0 +1,21 @@
+//! The plain data that everything speaks: heads, tokens, attention maps, a finished run, and how to view it.
+//!
+//! Nothing here knows libtorch or a window. A [`Run`] is made once and shared behind an `Arc`.
+
+mod error;
+mod file;
+mod head;
+mod maps;
+mod model_info;
+mod outcome;
+mod token;
+mod view;
+
+pub use error::{RunError, one_line};
+pub use file::{write_safetensors, write_whole};
+pub use head::HeadId;
+pub use maps::{AttentionMap, AttentionMaps};
+pub use model_info::{ModelInfo, Pooling, PoolingMode};
+pub use outcome::{Embedding, Run};
+pub use token::{Input, Limit, Role, Segment, Span, Texts, Token};
+pub use view::{ColorMap, MapRange, ViewSpec};

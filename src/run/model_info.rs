@@ -1,0 +1,66 @@
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// What a reader may know of a loaded model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelInfo {
+    /// The name of its folder.
+    pub name: String,
+    pub folder: PathBuf,
+    /// `model_type` of its config, such as `bert`.
+    pub family: String,
+    pub layers: usize,
+    pub heads: usize,
+    /// Width of the hidden state.
+    pub hidden: usize,
+    /// Width of one head.
+    pub head_dim: usize,
+    /// The longest input, special tokens included.
+    pub positions: usize,
+    pub vocabulary: usize,
+    /// How many weights it has, the pooler included.
+    pub parameters: usize,
+    /// A tokenizer lies beside the weights; without one only input as numbers works.
+    pub has_tokenizer: bool,
+    pub has_pooler: bool,
+    pub pooling: Pooling,
+}
+
+/// How the last hidden state becomes one vector for a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pooling {
+    pub mode: PoolingMode,
+    /// The vector is scaled to length 1.
+    pub normalize: bool,
+    /// The model's own files say so; otherwise it is this program's choice.
+    pub declared: bool,
+}
+
+impl Default for Pooling {
+    fn default() -> Self {
+        Self { mode: PoolingMode::Mean, normalize: false, declared: false }
+    }
+}
+
+impl Pooling {
+    /// In words, for the reader.
+    pub fn describe(self) -> String {
+        let mode = match self.mode {
+            PoolingMode::Cls => "the first token",
+            PoolingMode::Mean => "the mean over tokens",
+            PoolingMode::Max => "the maximum over tokens",
+        };
+        let scaled = if self.normalize { ", scaled to length 1" } else { "" };
+        let origin = if self.declared { "declared by the model" } else { "not declared by the model" };
+        format!("{mode}{scaled} ({origin})")
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PoolingMode {
+    Cls,
+    Mean,
+    Max,
+}

@@ -1,0 +1,126 @@
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// What a token is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// A piece of the reader's text.
+    Word,
+    /// A marker of the model's own, such as `[CLS]` and `[SEP]`.
+    Special,
+    /// Fills a row of a batch up; nothing attends to it.
+    Padding,
+}
+
+/// The first or the second text of a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Segment {
+    A,
+    B,
+}
+
+/// A byte range in the original text of a token's segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Span {
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Span {
+    pub fn range(self) -> Range<usize> {
+        self.start..self.end
+    }
+}
+
+/// One token of the model's input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Token {
+    /// Number in the vocabulary.
+    pub id: u32,
+    /// The vocabulary's own spelling, such as `##ing`.
+    pub piece: String,
+    /// Where it came from; `None` for special tokens and for input given as numbers.
+    pub span: Option<Span>,
+    /// The word it is a piece of, counted from 0 over both segments; `None` for special tokens.
+    pub word: Option<usize>,
+    pub segment: Segment,
+    /// The token type id that the model is given (0 or 1 in BERT).
+    pub type_id: u32,
+    pub role: Role,
+    /// The tokenizer knew no piece for this stretch of text.
+    pub unknown: bool,
+}
+
+/// What a reader typed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Texts {
+    pub a: String,
+    /// The second sentence of a pair.
+    pub b: Option<String>,
+}
+
+impl Texts {
+    pub fn single(text: impl Into<String>) -> Self {
+        Self { a: text.into(), b: None }
+    }
+
+    pub fn pair(a: impl Into<String>, b: impl Into<String>) -> Self {
+        Self { a: a.into(), b: Some(b.into()) }
+    }
+}
+
+/// Why a text was cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Limit {
+    /// The model has no more positions.
+    Positions,
+    /// Attention maps of more tokens would not fit the memory that is set aside for them.
+    Memory,
+}
+
+/// Tokens ready for the model, with the text they came from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Input {
+    pub texts: Arc<Texts>,
+    pub tokens: Vec<Token>,
+    /// How many tokens the whole text has: more than `tokens` when it was cut.
+    pub full_length: usize,
+    /// What cut it, if anything did.
+    pub limit: Option<Limit>,
+}
+
+impl Input {
+    /// The stretch of text that a token came from.
+    pub fn source_of(&self, token: &Token) -> Option<&str> {
+        let text = match token.segment {
+            Segment::A => &self.texts.a,
+            Segment::B => self.texts.b.as_ref()?,
+        };
+        text.get(token.span?.range())
+    }
+
+    /// “512 of 731 tokens shown”, when the text was cut.
+    pub fn cut_notice(&self) -> Option<String> {
+        let reason = match self.limit? {
+            Limit::Positions => "the model has no more positions",
+            Limit::Memory => "more would not fit the memory set aside for attention maps",
+        };
+        Some(format!("{} of {} tokens shown: {reason}", self.tokens.len(), self.full_length))
+    }
+
+    /// A sentence for the reader when more than a fifth of the text's tokens are unknown to the vocabulary.
+    pub fn unknown_notice(&self) -> Option<String> {
+        let words = self.tokens.iter().filter(|token| token.role == Role::Word);
+        let (all, unknown) =
+            words.fold((0, 0), |(all, unknown), token| (all + 1, unknown + usize::from(token.unknown)));
+        (unknown * 5 > all).then(|| {
+            format!(
+                "this model does not know the script of this text: {unknown} of {all} pieces are [UNK]; \
+                 open a model trained on that language, such as a multilingual one"
+            )
+        })
+    }
+}

@@ -1,0 +1,20 @@
+use std::path::PathBuf;
+
+/// Why a tokenizer could not be read or a text not be turned into tokens.
+#[derive(Debug, thiserror::Error)]
+pub enum TextError {
+    #[error("{} holds no tokenizer: neither tokenizer.json nor vocab.txt is there", .0.display())]
+    NoTokenizer(PathBuf),
+    #[error("cannot read {}: {cause}", path.display())]
+    Unreadable { path: PathBuf, cause: String },
+    #[error("{} is not a tokenizer that can be used: {cause}", path.display())]
+    Malformed { path: PathBuf, cause: String },
+    #[error("the tokenizer could not take this text: {0}")]
+    Encode(String),
+    #[error("“{0}” is no list of token numbers: write them with spaces between, as in 101 7592 102")]
+    BadIds(String),
+    #[error("token number {id} is outside the vocabulary, which has 0 to {}", vocabulary.saturating_sub(1))]
+    IdOutOfRange { id: u32, vocabulary: usize },
+    #[error("there is no token: give at least one number")]
+    NoIds,
+}

@@ -1,0 +1,147 @@
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokenizers::models::ModelWrapper;
+use tokenizers::utils::truncation::{TruncationParams, truncate_encodings};
+use tokenizers::{Encoding, PostProcessor, Tokenizer};
+
+use super::{TextError, vocab};
+use crate::run::{Input, Limit, Role, Segment, Span, Texts, Token};
+
+/// Turns text into the tokens of one model.
+#[derive(Debug)]
+pub struct TextEncoder {
+    tokenizer: Tokenizer,
+    unknown: Option<u32>,
+    /// Markers such as `[CLS]`, however they came into the text; not `[MASK]`, which stands for a word.
+    markers: HashSet<u32>,
+}
+
+impl TextEncoder {
+    /// Reads `tokenizer.json`, or `vocab.txt` with `tokenizer_config.json`, from a model's folder. Truncation and
+    /// padding stored there are switched off: a text is never cut without the reader knowing.
+    ///
+    /// # Errors
+    /// [`TextError`] if neither file is there, or one cannot be read or understood.
+    pub fn from_folder(folder: &Path) -> Result<Self, TextError> {
+        let whole = folder.join("tokenizer.json");
+        let words = folder.join("vocab.txt");
+        let mut tokenizer = if whole.is_file() {
+            let bytes = std::fs::read(&whole)
+                .map_err(|error| TextError::Unreadable { path: whole.clone(), cause: error.to_string() })?;
+            Tokenizer::from_bytes(bytes)
+                .map_err(|error| TextError::Malformed { path: whole.clone(), cause: error.to_string() })?
+        } else if words.is_file() {
+            vocab::word_piece(folder, &words)?
+        } else {
+            return Err(TextError::NoTokenizer(folder.to_owned()));
+        };
+        tokenizer.with_padding(None);
+        tokenizer
+            .with_truncation(None)
+            .map_err(|error| TextError::Malformed { path: whole, cause: error.to_string() })?;
+        let unknown = unknown_token(&tokenizer);
+        let markers = tokenizer
+            .get_added_tokens_decoder()
+            .into_iter()
+            .filter(|(id, token)| token.special && Some(*id) != unknown)
+            .filter(|(_, token)| !token.content.to_ascii_lowercase().contains("mask"))
+            .map(|(id, _)| id)
+            .collect();
+        Ok(Self { tokenizer, unknown, markers })
+    }
+
+    /// How many pieces the vocabulary has, added ones included.
+    pub fn vocabulary(&self) -> usize {
+        self.tokenizer.get_vocab_size(true)
+    }
+
+    /// Tokens of a text or a pair, special tokens included; at most `limit` of them.
+    ///
+    /// A longer text loses tokens at its end (a pair, those of its longer half), never its special tokens, as
+    /// `transformers` does with `truncation=True`; [`Input::full_length`] keeps how many there were.
+    ///
+    /// # Errors
+    /// [`TextError::Encode`] if the tokenizer refuses the text.
+    pub fn encode(&self, texts: &Arc<Texts>, limit: usize, why: Limit) -> Result<Input, TextError> {
+        let refused = |error: tokenizers::Error| TextError::Encode(error.to_string());
+        let a = texts.a.as_str();
+        let whole = match texts.b.as_deref() {
+            Some(b) => self.tokenizer.encode((a, b), true),
+            None => self.tokenizer.encode(a, true),
+        }
+        .map_err(refused)?;
+        let full_length = whole.len();
+        let (encoding, limit) = if full_length <= limit {
+            (whole, None)
+        } else {
+            (self.encode_cut(texts, limit).map_err(refused)?, Some(why))
+        };
+        Ok(Input { texts: texts.clone(), tokens: self.tokens(&encoding), full_length, limit })
+    }
+
+    fn encode_cut(&self, texts: &Texts, limit: usize) -> tokenizers::Result<Encoding> {
+        let first = self.tokenizer.encode(texts.a.as_str(), false)?;
+        let second = texts.b.as_deref().map(|text| self.tokenizer.encode(text, false)).transpose()?;
+        let added = self.tokenizer.get_post_processor().map_or(0, |post| post.added_tokens(second.is_some()));
+        let room = TruncationParams { max_length: limit.saturating_sub(added), ..Default::default() };
+        let (first, second) = truncate_encodings(first, second, &room)?;
+        self.tokenizer.post_process(first, second, true)
+    }
+
+    fn tokens(&self, encoding: &Encoding) -> Vec<Token> {
+        let sequences = encoding.get_sequence_ids();
+        let added = encoding.get_special_tokens_mask();
+        let words = encoding.get_word_ids();
+        // Words of the second text go on counting where those of the first end.
+        let words_in_a = (0..encoding.len())
+            .filter(|&i| sequences[i] == Some(0))
+            .filter_map(|i| words[i])
+            .max()
+            .map_or(0, |w| w + 1);
+        (0..encoding.len())
+            .map(|i| {
+                let id = encoding.get_ids()[i];
+                let special = added[i] == 1 || self.markers.contains(&id);
+                let in_b = sequences[i].map_or(encoding.get_type_ids()[i] == 1, |sequence| sequence == 1);
+                let (start, end) = encoding.get_offsets()[i];
+                Token {
+                    id,
+                    piece: encoding.get_tokens()[i].clone(),
+                    span: (added[i] == 0).then_some(Span { start, end }),
+                    word: words[i]
+                        .filter(|_| added[i] == 0)
+                        .map(|word| (if in_b { word + words_in_a } else { word }) as usize),
+                    segment: if in_b { Segment::B } else { Segment::A },
+                    type_id: encoding.get_type_ids()[i],
+                    role: if special { Role::Special } else { Role::Word },
+                    unknown: Some(id) == self.unknown,
+                }
+            })
+            .collect()
+    }
+
+    /// The vocabulary's spelling of a token.
+    pub fn piece(&self, id: u32) -> Option<String> {
+        self.tokenizer.id_to_token(id)
+    }
+
+    pub(super) fn is_marker(&self, id: u32) -> bool {
+        self.markers.contains(&id)
+    }
+
+    pub(super) fn is_unknown(&self, id: u32) -> bool {
+        self.unknown == Some(id)
+    }
+}
+
+fn unknown_token(tokenizer: &Tokenizer) -> Option<u32> {
+    let piece = match tokenizer.get_model() {
+        ModelWrapper::WordPiece(model) => model.unk_token.clone(),
+        ModelWrapper::BPE(model) => model.unk_token.clone()?,
+        ModelWrapper::WordLevel(model) => model.unk_token.clone(),
+        ModelWrapper::Unigram(_) => "<unk>".to_owned(),
+    };
+    tokenizer.token_to_id(&piece)
+}

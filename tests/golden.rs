@@ -1,0 +1,115 @@
+//! The same numbers as Hugging Face `transformers`, within the tolerances that the documentation promises.
+//! `tests/golden/make.py` made the references.
+
+mod support;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use headlight::model::Model;
+use headlight::run::{Run, Texts};
+use safetensors::SafeTensors;
+
+const STRIDE: usize = 997;
+
+struct Reference {
+    bytes: Vec<u8>,
+}
+
+impl Reference {
+    fn open(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+        Self { bytes: std::fs::read(path).unwrap() }
+    }
+
+    fn tensors(&self) -> SafeTensors<'_> {
+        SafeTensors::deserialize(&self.bytes).unwrap()
+    }
+
+    fn floats(&self, name: &str) -> Option<Vec<f32>> {
+        let tensors = self.tensors();
+        let tensor = tensors.tensor(name).ok()?;
+        Some(tensor.data().chunks_exact(4).map(|four| f32::from_le_bytes(four.try_into().unwrap())).collect())
+    }
+
+    fn ids(&self, name: &str) -> Vec<u32> {
+        let tensors = self.tensors();
+        let data = tensors.tensor(name).unwrap().data();
+        data.chunks_exact(8).map(|eight| i64::from_le_bytes(eight.try_into().unwrap()) as u32).collect()
+    }
+
+    fn texts(&self) -> HashMap<String, (String, Option<String>)> {
+        let (_, metadata) = SafeTensors::read_metadata(&self.bytes).unwrap();
+        let text = metadata.metadata().as_ref().unwrap()["texts"].clone();
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+/// The greatest difference, relative to `max(1, max |reference|)` where `relative`.
+fn difference(ours: &[f32], reference: &[f32], relative: bool) -> f32 {
+    assert_eq!(ours.len(), reference.len());
+    let scale = if relative { reference.iter().fold(1.0, |most: f32, value| most.max(value.abs())) } else { 1.0 };
+    ours.iter().zip(reference).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max) / scale
+}
+
+fn check(reference: &Reference, case: &str, run: &Run) {
+    let ids: Vec<u32> = run.input.tokens.iter().map(|token| token.id).collect();
+    let types: Vec<u32> = run.input.tokens.iter().map(|token| token.type_id).collect();
+    assert_eq!(ids, reference.ids(&format!("{case}/input_ids")), "{case}: ids");
+    assert_eq!(types, reference.ids(&format!("{case}/token_type_ids")), "{case}: token types");
+
+    let attention: Vec<f32> = run.attention.weights().iter().copied().collect();
+    let hidden: Vec<f32> = run.hidden.iter().flat_map(|layer| layer.iter().copied()).collect();
+    let compare = |name: &str, ours: &[f32], relative: bool| {
+        let whole = reference.floats(&format!("{case}/{name}"));
+        let found = match whole {
+            Some(whole) => difference(ours, &whole, relative),
+            None => {
+                let sample: Vec<f32> = ours.iter().copied().step_by(STRIDE).collect();
+                difference(&sample, &reference.floats(&format!("{case}/{name}_sample")).unwrap(), relative)
+            }
+        };
+        println!("{case}/{name}: {found:.2e}");
+        assert!(found <= 1e-5, "{case}/{name} differs by {found}");
+    };
+    compare("attention", &attention, false);
+    compare("hidden", &hidden, true);
+    compare("pooler_output", run.pooler_output.as_ref().unwrap().as_slice().unwrap(), false);
+    if run.embedding.pooling.normalize {
+        compare("mean_normalized", run.embedding.values.as_slice().unwrap(), false);
+    }
+}
+
+/// Input as numbers, with token types that numbers alone do not carry.
+fn run_ids(model: &Model, reference: &Reference, case: &str) -> Run {
+    let words: Vec<String> = reference.ids(&format!("{case}/input_ids")).iter().map(u32::to_string).collect();
+    let mut input = model.input_from_ids(&words.join(" ")).unwrap();
+    for (token, kind) in input.tokens.iter_mut().zip(reference.ids(&format!("{case}/token_type_ids"))) {
+        token.type_id = kind;
+    }
+    model.run(input, &mut ()).unwrap()
+}
+
+#[test]
+fn a_tiny_random_bert_gives_the_numbers_of_transformers() {
+    let model = Model::open(&support::tiny_model()).unwrap();
+    let reference = Reference::open("tiny-bert.safetensors");
+    for case in ["single", "pair", "one", "full"] {
+        check(&reference, case, &run_ids(&model, &reference, case));
+    }
+}
+
+#[test]
+fn the_default_model_gives_the_numbers_of_transformers() {
+    let Some(folder) = support::default_model() else { return };
+    let model = Model::open(&folder).unwrap();
+    let reference = Reference::open("minilm.safetensors");
+    let texts = reference.texts();
+    assert_eq!(texts.len(), 5);
+    for (case, (a, b)) in texts {
+        let input = model.tokenize(&Arc::new(Texts { a, b })).unwrap();
+        check(&reference, &case, &model.run(input, &mut ()).unwrap());
+    }
+    check(&reference, "one_token", &run_ids(&model, &reference, "one_token"));
+}

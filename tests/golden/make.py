@@ -1,0 +1,118 @@
+"""Makes the references in this folder with Hugging Face `transformers` (eager attention, float32).
+
+In a throw-away virtual environment, from the root of the clone:
+
+    pip install torch==2.13.0 transformers==5.24.0 safetensors==0.8.0 numpy==2.4.6
+    python tests/golden/make.py PATH_OF_all-MiniLM-L6-v2
+
+writes `tiny-bert/` (a random model of a few kB), `tiny-bert.safetensors` and `minilm.safetensors`. In a reference,
+CASE/attention is [layer, head, query, key]; where that would be large, CASE/attention_sample holds every
+STRIDE-th number of it in row-major order, and likewise for the hidden states.
+"""
+
+import json
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+PINNED = {"torch": "2.13.0", "transformers": "5.24.0", "safetensors": "0.8.0", "numpy": "2.4.6"}
+for package, wanted in PINNED.items():
+    found = version(package).split("+")[0]
+    if found != wanted:
+        sys.exit(f"{package} is {found}, but the references are made with {wanted}")
+
+import numpy as np
+import torch
+from safetensors.numpy import save_file
+from transformers import AutoTokenizer, BertConfig, BertModel
+
+HERE = Path(__file__).parent
+WHOLE = 40_000  # numbers; a larger array is sampled
+STRIDE = 997  # a prime, so that a sample meets every row and column
+
+
+def store(out, name, array):
+    array = np.ascontiguousarray(array)
+    if array.size <= WHOLE:
+        out[name] = array
+    else:
+        out[f"{name}_sample"] = np.ascontiguousarray(array.reshape(-1)[::STRIDE])
+
+
+@torch.no_grad()
+def reference(out, case, model, ids, types):
+    result = model(
+        input_ids=torch.tensor([ids]),
+        token_type_ids=torch.tensor([types]),
+        output_attentions=True,
+        output_hidden_states=True,
+    )
+    out[f"{case}/input_ids"] = np.array(ids, dtype=np.int64)
+    out[f"{case}/token_type_ids"] = np.array(types, dtype=np.int64)
+    store(out, f"{case}/attention", torch.stack(result.attentions)[:, 0].numpy())
+    store(out, f"{case}/hidden", torch.stack(result.hidden_states)[:, 0].numpy())
+    out[f"{case}/pooler_output"] = result.pooler_output[0].numpy()
+    mean = result.last_hidden_state[0].mean(0)
+    out[f"{case}/mean_normalized"] = torch.nn.functional.normalize(mean, dim=0).numpy()
+
+
+def tiny():
+    torch.manual_seed(20261129)
+    folder = HERE / "tiny-bert"
+    folder.mkdir(exist_ok=True)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz.,!?'", "##s", "##ing", "##ed"]
+    words += ["the", "cat", "dog", "sat", "on", "mat", "walk", "不", "好", "你"]
+    (folder / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": True}) + "\n")
+    config = BertConfig(
+        vocab_size=len(words),
+        hidden_size=24,
+        num_hidden_layers=3,
+        num_attention_heads=4,
+        intermediate_size=40,
+        hidden_act="gelu_new",
+        max_position_embeddings=48,
+        type_vocab_size=2,
+        layer_norm_eps=1e-3,  # not the usual one, so that a hard-coded one shows
+        initializer_range=0.5,  # sharp attention
+    )
+    config._attn_implementation = "eager"
+    model = BertModel(config).eval()
+    for parameter in model.parameters():  # biases start at 0, which would hide a forgotten one
+        parameter.data.add_(0.1 * torch.randn_like(parameter))
+    model.save_pretrained(folder)
+    out = {}
+    reference(out, "single", model, [2, 36, 37, 40, 41, 36, 42, 3], [0] * 8)
+    reference(out, "pair", model, [2, 36, 38, 33, 3, 39, 41, 35, 3], [0] * 5 + [1] * 4)
+    reference(out, "one", model, [7], [0])
+    reference(out, "full", model, [2] + [5 + i * 7 % 40 for i in range(46)] + [3], [0] * 48)
+    save_file(out, HERE / "tiny-bert.safetensors")
+
+
+def minilm(path):
+    tokenizer = AutoTokenizer.from_pretrained(path)
+    model = BertModel.from_pretrained(path, attn_implementation="eager").eval()
+    long = " ".join(
+        f"Sentence number {i} says that the animal didn't cross the street because it was too tired, wasn't it?"
+        for i in range(40)
+    )
+    texts = {
+        "single": ("The animal didn't cross the street because it was too tired.", None),
+        "pair": ("A man is eating food.", "Somebody eats a naïve pasta 🍝!"),
+        "one": ("", None),
+        "odd": ("Ünïcödé\tTabs\nand  \u0000NUL e\u0301 👩‍👩‍👧 שלום 你好", None),
+        "full": (long, None),
+    }
+    out = {}
+    for case, (a, b) in texts.items():
+        encoded = tokenizer(a, b, truncation=True, max_length=512)
+        reference(out, case, model, encoded["input_ids"], encoded["token_type_ids"])
+    reference(out, "one_token", model, [7592], [0])
+    save_file(out, HERE / "minilm.safetensors", metadata={"texts": json.dumps(texts), "stride": str(STRIDE)})
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    tiny()
+    minilm(sys.argv[1])

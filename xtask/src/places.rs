@@ -1,0 +1,31 @@
+//! Where things are kept: one cache and one data folder a user, shared by all clones.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use directories::ProjectDirs;
+
+fn project_dirs() -> Result<ProjectDirs> {
+    ProjectDirs::from("", "", "headlight").context(
+        "no home folder is known for this user, so there is nowhere to keep libtorch and models; set HOME and try again",
+    )
+}
+
+/// libtorch and half-finished downloads.
+pub fn cache() -> Result<PathBuf> {
+    Ok(project_dirs()?.cache_dir().to_owned())
+}
+
+/// Models: `HEADLIGHT_MODELS`, else the user's data folder, as the program itself seeks them.
+pub fn models() -> Result<PathBuf> {
+    match std::env::var_os("HEADLIGHT_MODELS") {
+        Some(folder) if !folder.is_empty() => Ok(PathBuf::from(folder)),
+        _ => Ok(project_dirs()?.data_dir().join("models")),
+    }
+}
+
+/// The root of the clone that this xtask was built from.
+pub fn workspace() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here)
+}
