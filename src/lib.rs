@@ -3,6 +3,9 @@
 //! The path through the house: text → tokens ([`text`]) → [`model`] on libtorch, driven by the [`engine`]'s worker
 //! thread → [`run::Run`] → pictures ([`figure`]), the window ([`gui`]) and the command line ([`cli`]).
 
+pub mod cli;
+pub mod engine;
+pub mod figure;
 pub mod model;
 pub mod run;
 pub mod text;

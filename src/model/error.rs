@@ -35,6 +35,8 @@ pub enum ModelError {
     BadInput(String),
     #[error("this model has no tokenizer beside its weights, so it takes only token numbers (--ids)")]
     NoTokenizer,
+    #[error("no model is open")]
+    NotLoaded,
     /// A probe asked for the pass to stop between two layers.
     #[error("stopped")]
     Stopped,

@@ -1,0 +1,109 @@
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use rayon::prelude::*;
+
+use super::input::{InputArgs, ModelArgs};
+use super::print;
+use crate::figure::HeatmapFigure;
+use crate::run::{ColorMap, HeadId, MapRange, Run, ViewSpec, write_whole};
+
+#[derive(Debug, Args)]
+pub struct HeatmapArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    input: InputArgs,
+    /// The head to draw, written layer.head, both counted from 0.
+    #[arg(long, value_name = "LAYER.HEAD", required_unless_present = "all", requires = "out")]
+    head: Option<HeadId>,
+    /// The picture to write; its ending says what kind: .png or .svg.
+    #[arg(long, value_name = "FILE", conflicts_with = "all")]
+    out: Option<PathBuf>,
+    /// Draw every head.
+    #[arg(long, conflicts_with = "head", requires = "out_dir")]
+    all: bool,
+    /// The folder for the pictures of all heads, named layer3-head04.png.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["head", "out"])]
+    out_dir: Option<PathBuf>,
+    /// YlGnBu, viridis, magma, cividis or greys.
+    #[arg(long, value_name = "MAP", default_value = "YlGnBu")]
+    colors: ColorMap,
+    /// What the colours' upper end stands for: the head's own largest weight, that of all heads, or 1.
+    #[arg(long, value_enum, default_value = "head")]
+    range: RangeArg,
+    /// Pixels an inch; the picture is 10 × 8 inches.
+    #[arg(long, value_name = "DPI", default_value = "200", value_parser = clap::value_parser!(u16).range(20..=1200))]
+    dpi: u16,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum RangeArg {
+    Head,
+    All,
+    Unit,
+}
+
+impl From<RangeArg> for MapRange {
+    fn from(range: RangeArg) -> Self {
+        match range {
+            RangeArg::Head => Self::Head,
+            RangeArg::All => Self::All,
+            RangeArg::Unit => Self::Unit,
+        }
+    }
+}
+
+pub fn perform(args: &HeatmapArgs) -> Result<()> {
+    if let Some(out) = &args.out {
+        kind_of(out)?; // before the model is loaded for nothing
+    }
+    let model = args.model.open()?;
+    let (layers, heads) = (model.info().layers, model.info().heads);
+    if let Some(head) = args.head {
+        head.within(layers, heads)?;
+    }
+    let run = args.input.run(&model)?;
+    let view = |head| ViewSpec { head, colors: args.colors, range: args.range.into() };
+    match (args.head, &args.out, &args.out_dir) {
+        (Some(head), Some(out), _) => {
+            draw(&run, &view(head), out, args.dpi)?;
+            print(&format!("{}\n", out.display()));
+        }
+        (_, _, Some(folder)) => {
+            std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+            let all: Vec<HeadId> = HeadId::all(layers, heads).collect();
+            all.par_iter().try_for_each(|&head| {
+                let name = format!("layer{}-head{:02}.png", head.layer, head.head);
+                draw(&run, &view(head), &folder.join(name), args.dpi)
+            })?;
+            print(&format!("{}: {} pictures\n", folder.display(), all.len()));
+        }
+        _ => bail!("name a head and a file (--head 3.4 --out FILE.png), or all of them (--all --out-dir DIR)"),
+    }
+    Ok(())
+}
+
+enum Kind {
+    Png,
+    Svg,
+}
+
+fn kind_of(path: &Path) -> Result<Kind> {
+    let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    match ending.as_str() {
+        "png" => Ok(Kind::Png),
+        "svg" => Ok(Kind::Svg),
+        _ => bail!("{} has no ending that says what to draw: end it with .png or .svg", path.display()),
+    }
+}
+
+fn draw(run: &Run, view: &ViewSpec, path: &Path, dpi: u16) -> Result<()> {
+    let figure = HeatmapFigure::new(run, view).draw()?;
+    let bytes = match kind_of(path)? {
+        Kind::Png => figure.to_png(f32::from(dpi) / 100.0)?.bytes,
+        Kind::Svg => figure.as_str().as_bytes().to_vec(),
+    };
+    Ok(write_whole(path, |partial| std::fs::write(partial, &bytes).map_err(|error| error.to_string()))?)
+}

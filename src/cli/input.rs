@@ -1,0 +1,56 @@
+//! The arguments that name a model and a text.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::note;
+use crate::model::{Model, find_model};
+use crate::run::{Run, Texts};
+
+#[derive(Debug, Args)]
+pub struct ModelArgs {
+    /// A model's folder, or the name of one that `headlight models` lists.
+    #[arg(long, value_name = "DIR")]
+    pub model: Option<PathBuf>,
+}
+
+impl ModelArgs {
+    pub fn open(&self) -> Result<Model> {
+        Ok(Model::open(&find_model(self.model.as_deref())?)?)
+    }
+}
+
+#[derive(Debug, Args)]
+#[group(id = "input", required = true, multiple = true)]
+pub struct InputArgs {
+    /// The sentence.
+    #[arg(long, value_name = "SENTENCE")]
+    pub text: Option<String>,
+    /// A second sentence, which makes a pair: [CLS] A [SEP] B [SEP].
+    #[arg(long, value_name = "SENTENCE", requires = "text")]
+    pub text_b: Option<String>,
+    /// Token numbers instead of text, special tokens included; no tokenizer is needed.
+    #[arg(long, value_name = "NUMBERS", conflicts_with_all = ["text", "text_b"])]
+    pub ids: Option<String>,
+}
+
+impl InputArgs {
+    /// Runs the input through a model, and tells what the reader must know of it.
+    pub fn run(&self, model: &Model) -> Result<Run> {
+        let input = match &self.ids {
+            Some(ids) => model.input_from_ids(ids)?,
+            None => {
+                let texts = Texts { a: self.text.clone().unwrap_or_default(), b: self.text_b.clone() };
+                model.tokenize(&Arc::new(texts))?
+            }
+        };
+        let run = model.run(input, &mut ())?;
+        for notice in run.notices() {
+            note(&notice);
+        }
+        Ok(run)
+    }
+}

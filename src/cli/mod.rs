@@ -1,0 +1,101 @@
+//! The command line. Results go to files or standard output, everything else to standard error, one line each.
+//! Exit codes: 0, 1 for a failure, 2 for wrong usage.
+
+mod heatmap;
+mod input;
+mod models;
+mod run;
+mod window;
+
+use std::panic::catch_unwind;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+use crate::run::one_line;
+
+/// See what every attention head of a BERT looks at.
+///
+/// Without a sub-command the window opens. Layers and heads count from 0, as in Hugging Face; a head is written
+/// layer.head, as in 3.4.
+#[derive(Debug, Parser)]
+#[command(name = "headlight", version, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(flatten)]
+    window: window::WindowArgs,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a text through the model and write attention, hidden state and embedding as safetensors.
+    Run(run::RunArgs),
+    /// Draw the attention of one head, or of all heads, as PNG or SVG.
+    Heatmap(heatmap::HeatmapArgs),
+    /// List the models that are found, or describe one.
+    Models(models::ModelsArgs),
+}
+
+/// The program.
+pub fn main() -> ExitCode {
+    // One line for a fault of ours too; RUST_BACKTRACE is for those who run it under a debugger.
+    std::panic::set_hook(Box::new(|panic| {
+        let cause = panic.to_string();
+        eprintln!("headlight: internal fault: {}", cause.split_whitespace().collect::<Vec<_>>().join(" "));
+    }));
+    let filter = tracing_subscriber::EnvFilter::try_from_env("HEADLIGHT_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("off"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    match catch_unwind(|| perform(cli)) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) => {
+            eprintln!("headlight: {}", one_line(error.as_ref()));
+            ExitCode::FAILURE
+        }
+        Err(_) => ExitCode::FAILURE, // the hook has spoken
+    }
+}
+
+fn perform(cli: Cli) -> Result<()> {
+    match cli.command {
+        None => window::open(cli.window),
+        Some(Command::Run(args)) => run::perform(&args),
+        Some(Command::Heatmap(args)) => heatmap::perform(&args),
+        Some(Command::Models(args)) => models::perform(&args),
+    }
+}
+
+/// Help and version as they are; a wrong use as one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        print(&error.to_string());
+        return ExitCode::SUCCESS;
+    }
+    let text = error.to_string();
+    // clap's first paragraph has the cause; its usage and tips follow.
+    let cause: Vec<&str> = text.split("\n\n").next().unwrap_or_default().split_whitespace().collect();
+    let cause = cause.join(" ");
+    let cause = cause.strip_prefix("error: ").unwrap_or(&cause);
+    eprintln!("headlight: {cause} (see `headlight --help`)");
+    ExitCode::from(2)
+}
+
+/// Writes to standard output; a reader that has gone, such as `head`, is no failure.
+fn print(text: &str) {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
+}
+
+/// Tells the reader something that is no result.
+fn note(text: &str) {
+    eprintln!("headlight: note: {text}");
+}

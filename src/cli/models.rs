@@ -1,0 +1,65 @@
+use anyhow::Result;
+use clap::Args;
+
+use super::input::ModelArgs;
+use super::{note, print};
+use crate::model::{Config, list_models, model_folders};
+
+#[derive(Debug, Args)]
+pub struct ModelsArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+}
+
+pub fn perform(args: &ModelsArgs) -> Result<()> {
+    if args.model.model.is_some() { describe(&args.model) } else { list() }
+}
+
+fn list() -> Result<()> {
+    let models = list_models();
+    let mut text = String::new();
+    for (name, folder) in &models {
+        let shape = match Config::from_folder(folder) {
+            Ok(config) => format!("{}, {} layers × {} heads", config.family, config.layers, config.heads),
+            Err(error) => format!("cannot be opened: {error}"),
+        };
+        text.push_str(&format!("{name}\t{shape}\t{}\n", folder.display()));
+    }
+    print(&text);
+    if models.is_empty() {
+        let folders: Vec<_> = model_folders().iter().map(|folder| folder.display().to_string()).collect();
+        note(&format!("no model lies in {}; `cargo xtask setup` fetches the default one", folders.join(" or ")));
+    }
+    Ok(())
+}
+
+fn describe(model: &ModelArgs) -> Result<()> {
+    let model = model.open()?;
+    let info = model.info();
+    let config = model.encoder().config();
+    let known = |there| if there { "yes" } else { "no" };
+    print(&format!(
+        "name\t{}\nfolder\t{}\nfamily\t{}\nlayers\t{} (0 to {})\nheads\t{} a layer (0 to {}), each {} wide\n\
+         hidden size\t{}\nfeed-forward\t{} ({:?})\npositions\t{}\ntoken types\t{}\nvocabulary\t{}\nparameters\t{}\n\
+         tokenizer\t{}\npooler\t{}\nembedding\t{}\n",
+        info.name,
+        info.folder.display(),
+        info.family,
+        info.layers,
+        info.layers - 1,
+        info.heads,
+        info.heads - 1,
+        info.head_dim,
+        info.hidden,
+        config.intermediate,
+        config.activation,
+        info.positions,
+        config.types,
+        info.vocabulary,
+        info.parameters,
+        known(info.has_tokenizer),
+        known(info.has_pooler),
+        info.pooling.describe(),
+    ));
+    Ok(())
+}

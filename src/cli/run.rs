@@ -1,0 +1,28 @@
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::input::{InputArgs, ModelArgs};
+use super::print;
+use crate::run::write_safetensors;
+
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    input: InputArgs,
+    /// The safetensors file to write.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+pub fn perform(args: &RunArgs) -> Result<()> {
+    let model = args.model.open()?;
+    let run = args.input.run(&model)?;
+    write_safetensors(&run, &args.out)?;
+    let (layers, heads, tokens) = (run.attention.layers(), run.attention.heads(), run.attention.tokens());
+    print(&format!("{}: {layers} layers, {heads} heads, {tokens} tokens\n", args.out.display()));
+    Ok(())
+}

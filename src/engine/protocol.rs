@@ -1,0 +1,150 @@
+use std::any::Any;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+
+use crate::model::{Model, ModelError};
+use crate::run::{ModelInfo, Run, Texts};
+
+/// Names a request; a later request has a larger number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId(pub u64);
+
+/// Something to be done, with the name that its answers carry.
+#[derive(Debug)]
+pub struct Request {
+    pub id: RequestId,
+    pub job: Job,
+}
+
+/// What the engine can do. Every job gets exactly one terminal answer: done, failed or cancelled.
+#[derive(Debug)]
+pub enum Job {
+    /// Opens a model folder; the model in use stays until the new one is ready.
+    Load(PathBuf),
+    /// Runs a text through the model. A newer forward job replaces one that waits and stops one that runs.
+    Forward(Arc<Texts>),
+    /// Any other work that needs the model.
+    Experiment(Box<dyn Experiment>),
+}
+
+/// Work on the engine's thread that outlives no borrow of the model and gives back plain data.
+pub trait Experiment: Send {
+    /// What it is, for progress and error messages.
+    fn name(&self) -> String;
+
+    /// Does the work. `progress` is called now and then, and its error ([`ModelError::Stopped`]) handed on: that is
+    /// how a cancelled experiment ends.
+    ///
+    /// # Errors
+    /// Whatever went wrong.
+    fn run(
+        &mut self,
+        model: &Model,
+        progress: &mut dyn FnMut(Progress) -> Result<(), ModelError>,
+    ) -> Result<Box<dyn Any + Send>, ModelError>;
+}
+
+impl std::fmt::Debug for dyn Experiment {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Experiment({})", self.name())
+    }
+}
+
+/// How far a job has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    pub done: usize,
+    pub total: usize,
+}
+
+/// What is sent to the engine.
+#[derive(Debug)]
+pub enum Command {
+    Submit(Request),
+    /// Ends a job that waits or runs. Without effect on one that has ended.
+    Cancel(RequestId),
+}
+
+/// What comes back from the engine.
+#[derive(Debug)]
+pub enum Response {
+    Started {
+        id: RequestId,
+    },
+    Progress {
+        id: RequestId,
+        progress: Progress,
+    },
+    Done {
+        id: RequestId,
+        outcome: Outcome,
+    },
+    /// The cause in one sentence.
+    Failed {
+        id: RequestId,
+        cause: String,
+    },
+    /// Given up because a newer job replaced it or it was cancelled.
+    Cancelled {
+        id: RequestId,
+    },
+}
+
+impl Response {
+    pub fn id(&self) -> RequestId {
+        match self {
+            Self::Started { id }
+            | Self::Progress { id, .. }
+            | Self::Done { id, .. }
+            | Self::Failed { id, .. }
+            | Self::Cancelled { id } => *id,
+        }
+    }
+
+    /// No further answer to this request will come.
+    pub fn is_terminal(&self) -> bool {
+        matches!(self, Self::Done { .. } | Self::Failed { .. } | Self::Cancelled { .. })
+    }
+}
+
+/// What a job brought.
+#[derive(Debug)]
+pub enum Outcome {
+    Loaded(Arc<ModelInfo>),
+    Run(Arc<Run>),
+    Experiment(Box<dyn Any + Send>),
+}
+
+/// One end of the conversation: what the window holds. A script can hold the other end in tests.
+#[derive(Debug)]
+pub struct Link {
+    commands: Sender<Command>,
+    pub responses: Receiver<Response>,
+    next: AtomicU64,
+}
+
+impl Link {
+    pub fn new(commands: Sender<Command>, responses: Receiver<Response>) -> Self {
+        Self { commands, responses, next: AtomicU64::new(1) }
+    }
+
+    /// Sends a job and gives the name that its answers will carry. It never waits.
+    pub fn submit(&self, job: Job) -> RequestId {
+        let id = RequestId(self.next.fetch_add(1, Ordering::Relaxed));
+        // A worker that is gone answers nothing; its receiver then reports that it is closed.
+        self.commands.send(Command::Submit(Request { id, job })).ok();
+        id
+    }
+
+    /// Opens a model folder.
+    pub fn load(&self, folder: PathBuf) -> RequestId {
+        self.submit(Job::Load(folder))
+    }
+
+    /// Gives up a job.
+    pub fn cancel(&self, id: RequestId) {
+        self.commands.send(Command::Cancel(id)).ok();
+    }
+}

@@ -1,0 +1,19 @@
+//! Heatmaps as SVG and PNG from a [`Run`](crate::run::Run) and a [`ViewSpec`](crate::run::ViewSpec).
+//!
+//! Colours, labels and cells are made here for the window too: the picture on screen, in a file and from the command
+//! line is one picture.
+
+mod cells;
+mod colors;
+mod error;
+mod fonts;
+mod heatmap;
+mod labels;
+mod render;
+
+pub use cells::{Cells, paint};
+pub use colors::{Palette, Rgb};
+pub use error::FigureError;
+pub use heatmap::{HeatmapFigure, axis};
+pub use labels::{every_nth, printable, token_labels};
+pub use render::{Pixels, Png, Svg};

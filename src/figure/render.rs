@@ -1,0 +1,81 @@
+use resvg::{tiny_skia, usvg};
+
+use super::{FigureError, fonts};
+
+/// A drawn figure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Svg(pub(super) String);
+
+/// A figure as an encoded PNG file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Png {
+    /// The file's bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// A figure as pixels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pixels {
+    pub width: usize,
+    pub height: usize,
+    /// RGBA, row by row from the top, opaque.
+    pub rgba: Vec<u8>,
+}
+
+impl Svg {
+    /// The SVG document.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Draws the figure with `scale` pixels for each of its units (a hundredth of an inch).
+    ///
+    /// # Errors
+    /// [`FigureError::Render`] if the document cannot be read back or the picture would be too large.
+    pub fn to_pixels(&self, scale: f32) -> Result<Pixels, FigureError> {
+        let pixmap = self.rasterize(scale)?;
+        let (width, height) = (pixmap.width() as usize, pixmap.height() as usize);
+        Ok(Pixels { width, height, rgba: pixmap.take() })
+    }
+
+    /// Draws the figure as a PNG file; `scale` as in [`to_pixels`](Self::to_pixels).
+    ///
+    /// # Errors
+    /// As [`to_pixels`](Self::to_pixels).
+    pub fn to_png(&self, scale: f32) -> Result<Png, FigureError> {
+        let bytes = self.rasterize(scale)?.encode_png().map_err(|error| FigureError::Render(error.to_string()))?;
+        Ok(Png { bytes })
+    }
+
+    fn rasterize(&self, scale: f32) -> Result<tiny_skia::Pixmap, FigureError> {
+        let tree =
+            usvg::Tree::from_str(&self.0, &fonts::options()).map_err(|error| FigureError::Render(error.to_string()))?;
+        let size = tree.size().to_int_size().scale_by(scale);
+        let size = size.ok_or_else(|| FigureError::Render(format!("a scale of {scale} leaves no picture")))?;
+        let mut pixmap = tiny_skia::Pixmap::new(size.width(), size.height())
+            .ok_or_else(|| FigureError::Render(format!("{} × {} pixels are too many", size.width(), size.height())))?;
+        pixmap.fill(tiny_skia::Color::WHITE);
+        resvg::render(&tree, tiny_skia::Transform::from_scale(scale, scale), &mut pixmap.as_mut());
+        Ok(pixmap)
+    }
+}
+
+/// The width of each text in a sans-serif face of so many pixels, as it will be shaped.
+pub(super) fn text_widths(texts: &[String], size: f32) -> Result<Vec<f32>, FigureError> {
+    use std::fmt::Write;
+    let mut document = String::from(r#"<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10">"#);
+    for (number, text) in texts.iter().enumerate() {
+        let text = escape(text);
+        write!(document, r#"<text id="t{number}" font-family="sans-serif" font-size="{size}">{text}</text>"#)
+            .map_err(|error| FigureError::Draw(error.to_string()))?;
+    }
+    document.push_str("</svg>");
+    let tree =
+        usvg::Tree::from_str(&document, &fonts::options()).map_err(|error| FigureError::Draw(error.to_string()))?;
+    let width = |number: usize| tree.node_by_id(&format!("t{number}")).map_or(0.0, |node| node.bounding_box().width());
+    Ok((0..texts.len()).map(width).collect())
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
