@@ -3,6 +3,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
+use crate::gui::{self, Opening};
+use crate::model::find_model;
+use crate::run::{Texts, one_line};
+
 #[derive(Debug, Args)]
 pub struct WindowArgs {
     /// Open the window with this sentence.
@@ -25,6 +29,13 @@ enum Theme {
     Dark,
 }
 
-pub fn open(_args: WindowArgs) -> Result<()> {
-    Ok(())
+pub fn open(args: WindowArgs) -> Result<()> {
+    let texts = Texts { a: args.text.unwrap_or_default(), b: args.text_b };
+    // A model that is not there is told in the window, beside what to do about it.
+    let model = find_model(args.model.as_deref()).map_err(|error| one_line(&error));
+    let theme = args.theme.map(|theme| match theme {
+        Theme::Light => gui::Theme::Light,
+        Theme::Dark => gui::Theme::Dark,
+    });
+    Ok(gui::open(Opening { texts, model }, theme)?)
 }

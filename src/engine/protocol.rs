@@ -3,6 +3,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crate::model::{Model, ModelError};
 use crate::run::{ModelInfo, Run, Texts};
@@ -118,23 +120,33 @@ pub enum Outcome {
 }
 
 /// One end of the conversation: what the window holds. A script can hold the other end in tests.
+///
+/// Dropping it ends the engine: a running forward stops between two layers.
 #[derive(Debug)]
 pub struct Link {
-    commands: Sender<Command>,
-    pub responses: Receiver<Response>,
+    /// `None` only while the link is being dropped.
+    commands: Option<Sender<Command>>,
+    responses: Receiver<Response>,
     next: AtomicU64,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Link {
+    /// A link to whoever holds the other ends of the two channels.
     pub fn new(commands: Sender<Command>, responses: Receiver<Response>) -> Self {
-        Self { commands, responses, next: AtomicU64::new(1) }
+        Self { commands: Some(commands), responses, next: AtomicU64::new(1), thread: None }
+    }
+
+    /// A link that waits for the engine's thread when it is dropped.
+    pub(super) fn with_thread(mut self, thread: Option<JoinHandle<()>>) -> Self {
+        self.thread = thread;
+        self
     }
 
     /// Sends a job and gives the name that its answers will carry. It never waits.
     pub fn submit(&self, job: Job) -> RequestId {
         let id = RequestId(self.next.fetch_add(1, Ordering::Relaxed));
-        // A worker that is gone answers nothing; its receiver then reports that it is closed.
-        self.commands.send(Command::Submit(Request { id, job })).ok();
+        self.send(Command::Submit(Request { id, job }));
         id
     }
 
@@ -145,6 +157,33 @@ impl Link {
 
     /// Gives up a job.
     pub fn cancel(&self, id: RequestId) {
-        self.commands.send(Command::Cancel(id)).ok();
+        self.send(Command::Cancel(id));
+    }
+
+    /// What has come back since the last call, without waiting.
+    pub fn received(&self) -> impl Iterator<Item = Response> {
+        self.responses.try_iter()
+    }
+
+    /// Waits for the next answer; `None` if the engine has gone or nothing came in time.
+    pub fn wait(&self, most: Duration) -> Option<Response> {
+        self.responses.recv_timeout(most).ok()
+    }
+
+    fn send(&self, command: Command) {
+        if let Some(commands) = &self.commands {
+            // An engine that has gone answers nothing, and there is nobody to tell.
+            commands.send(command).ok();
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // Without its sender the thread ends, and then it can be joined.
+        drop(self.commands.take());
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
     }
 }

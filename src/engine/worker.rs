@@ -3,7 +3,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::thread::JoinHandle;
 
 use tch::Tensor;
 
@@ -38,45 +37,18 @@ impl Options {
     }
 }
 
-/// A running worker thread. Dropping it ends the thread: a running forward stops between two layers.
-#[derive(Debug)]
-pub struct Engine {
-    // Dropped in this order: without its sender the thread ends, and then it can be joined.
-    link: Option<Link>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Engine {
-    /// Starts the thread. `wake` is called after each response, from that thread: the window has itself repainted.
-    pub fn spawn(options: Options, wake: impl Fn() + Send + 'static) -> Self {
-        let (commands, inbox) = channel();
-        let (responses, link_end) = channel();
-        let worker = Worker { options, model: None, responses, wake: Box::new(wake) };
-        let thread = std::thread::Builder::new()
-            .name("engine".into())
-            .spawn(move || worker.serve(Inbox::new(inbox)))
-            .inspect_err(|error| tracing::error!("the engine's thread could not start: {error}"))
-            .ok();
-        Self { link: Some(Link::new(commands, link_end)), thread }
-    }
-
-    /// The way to talk to it.
-    ///
-    /// # Panics
-    /// Never: the link goes only when the engine is dropped.
-    #[allow(clippy::expect_used)]
-    pub fn link(&self) -> &Link {
-        self.link.as_ref().expect("the link lives as long as the engine")
-    }
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        drop(self.link.take());
-        if let Some(thread) = self.thread.take() {
-            thread.join().ok();
-        }
-    }
+/// Starts the engine's thread. `wake` is called after each response, from that thread: the window has itself
+/// repainted.
+pub fn spawn(options: Options, wake: impl Fn() + Send + 'static) -> Link {
+    let (commands, inbox) = channel();
+    let (responses, link_end) = channel();
+    let worker = Worker { options, model: None, responses, wake: Box::new(wake) };
+    let thread = std::thread::Builder::new()
+        .name("engine".into())
+        .spawn(move || worker.serve(Inbox::new(inbox)))
+        .inspect_err(|error| tracing::error!("the engine's thread could not start: {error}"))
+        .ok();
+    Link::new(commands, link_end).with_thread(thread)
 }
 
 struct Worker {

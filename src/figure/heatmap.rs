@@ -227,8 +227,8 @@ fn draw_bar<'a>(root: &Root<'a>, layout: &Layout, upper: f32) -> Drawn<'a> {
     Ok(())
 }
 
-/// Round numbers from 0 to `upper`, each with as many decimals as their step needs.
-fn ticks(upper: f32) -> Vec<(f32, String)> {
+/// Round numbers from 0 to `upper` for a colour bar, each with as many decimals as their step needs.
+pub fn ticks(upper: f32) -> Vec<(f32, String)> {
     struct Few;
     impl KeyPointHint for Few {
         fn max_num_points(&self) -> usize {

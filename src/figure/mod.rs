@@ -14,6 +14,6 @@ mod render;
 pub use cells::{Cells, paint};
 pub use colors::{Palette, Rgb};
 pub use error::FigureError;
-pub use heatmap::{HeatmapFigure, axis};
+pub use heatmap::{HeatmapFigure, axis, ticks};
 pub use labels::{every_nth, printable, token_labels};
 pub use render::{Pixels, Png, Svg};

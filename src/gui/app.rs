@@ -1,0 +1,287 @@
+//! The window's state, what its drawing asks for, and how that is carried out.
+
+use std::path::PathBuf;
+
+use egui::{CentralPanel, ComboBox, Context, Panel, RichText, Sides, ThemePreference, Ui};
+
+use super::conversation::Conversation;
+use super::export::{Decision, ExportDialog, Finished, Workshop};
+use super::grid::Grid;
+use super::heatmap::Heatmap;
+use super::share::{self, Copied};
+use super::text_boxes::TextBoxes;
+use crate::engine::Link;
+use crate::run::{ColorMap, HeadId, MapRange, Texts, ViewSpec, one_line};
+
+/// What the window opens with.
+#[derive(Debug, Clone)]
+pub struct Opening {
+    pub texts: Texts,
+    /// The model's folder, or why there is none.
+    pub model: Result<PathBuf, String>,
+}
+
+impl Default for Opening {
+    fn default() -> Self {
+        Self { texts: Texts::default(), model: Err("no model was named".into()) }
+    }
+}
+
+/// What drawing asks for; carried out once the frame is drawn.
+#[derive(Debug, Clone)]
+pub enum Action {
+    Choose(HeadId),
+    Copy(ViewSpec, Copied),
+    OpenExport,
+    ResetZoom,
+}
+
+/// The program's window.
+pub struct HeadlightApp {
+    conversation: Conversation,
+    boxes: TextBoxes,
+    view: ViewSpec,
+    grid: Grid,
+    heatmap: Heatmap,
+    workshop: Workshop,
+    export: Option<ExportDialog>,
+    /// What was done last, for the status line.
+    news: Option<String>,
+}
+
+impl HeadlightApp {
+    /// A window that talks to the engine at the other end of `link`.
+    pub fn new(link: Link, opening: Opening) -> Self {
+        let mut conversation = Conversation::new(link);
+        match opening.model {
+            Ok(folder) => conversation.load(folder),
+            Err(cause) => conversation.report(cause),
+        }
+        Self {
+            conversation,
+            boxes: TextBoxes::new(opening.texts),
+            view: ViewSpec::default(),
+            grid: Grid::default(),
+            heatmap: Heatmap::default(),
+            workshop: Workshop::default(),
+            export: None,
+            news: None,
+        }
+    }
+
+    fn receive(&mut self, ctx: &Context) {
+        if self.conversation.listen() {
+            self.keep_head_within();
+        }
+        for finished in self.workshop.finished() {
+            match finished {
+                Finished::Picture(image) => {
+                    ctx.copy_image(image);
+                    self.news = Some("picture copied".into());
+                }
+                Finished::Written(path) => {
+                    self.news = Some(format!("written: {}", path.display()));
+                    self.export = None;
+                }
+                Finished::Chosen(path) => {
+                    if let Some(dialog) = &mut self.export {
+                        dialog.path = path.display().to_string();
+                    }
+                }
+                Finished::Failed(cause) => self.news = Some(format!("failed: {cause}")),
+            }
+        }
+    }
+
+    /// Another model may have fewer heads than the one that was looked at.
+    fn keep_head_within(&mut self) {
+        let Some(run) = self.conversation.run() else { return };
+        if self.view.head.within(run.attention.layers(), run.attention.heads()).is_err() {
+            self.view.head = HeadId::default();
+        }
+    }
+
+    fn apply(&mut self, ctx: &Context, action: Action) {
+        match action {
+            Action::Choose(head) => self.view.head = head,
+            Action::ResetZoom => self.heatmap.reset_zoom(),
+            Action::OpenExport => self.export = Some(ExportDialog::new(&self.view)),
+            Action::Copy(view, what) => self.copy(ctx, view, what),
+        }
+    }
+
+    fn copy(&mut self, ctx: &Context, view: ViewSpec, what: Copied) {
+        let Some(run) = self.conversation.run() else { return };
+        let text = match what {
+            Copied::Picture => return self.workshop.draw(ctx, run.clone(), view),
+            Copied::Row(query) => share::row_as_tsv(run, &view, query),
+            Copied::Command => Ok(share::command(run, &view)),
+        };
+        self.news = Some(match text {
+            Ok(text) => {
+                ctx.copy_text(text);
+                if what == Copied::Command { "command copied".into() } else { "row copied".into() }
+            }
+            Err(error) => format!("failed: {}", one_line(&error)),
+        });
+    }
+
+    fn show_status(&self, ui: &mut Ui) {
+        ui.horizontal(|ui| {
+            match self.conversation.model() {
+                Some(model) => ui.label(RichText::new(&model.name).strong()),
+                None => ui.label("no model"),
+            };
+            if let Some(run) = self.conversation.run() {
+                ui.separator();
+                let tokens = run.attention.tokens();
+                ui.label(format!("{tokens} tokens"));
+                ui.separator();
+                ui.label(format!("{:.1} ms", run.elapsed.as_secs_f64() * 1e3))
+                    .on_hover_text("Wall-clock of the last forward pass, from tokens to captured attention");
+            }
+            if self.conversation.updating() {
+                ui.separator();
+                ui.label("updating…");
+            }
+            if let Some(news) = &self.news {
+                ui.separator();
+                ui.label(news);
+            }
+        });
+    }
+
+    fn show_notices(&self, ui: &mut Ui) {
+        let notices = self.conversation.run().map(|run| run.notices()).unwrap_or_default();
+        let warning = ui.visuals().warn_fg_color;
+        for notice in notices {
+            ui.label(RichText::new(format!("⚠ {notice}")).color(warning));
+        }
+        if let Some(trouble) = self.conversation.trouble() {
+            let error = ui.visuals().error_fg_color;
+            ui.label(RichText::new(format!("⚠ {trouble}")).color(error));
+        }
+    }
+
+    fn show_controls(&mut self, ui: &mut Ui, actions: &mut Vec<Action>) {
+        ui.horizontal_wrapped(|ui| {
+            let HeadId { layer, head } = self.view.head;
+            ui.heading(format!("Layer {layer}, head {head}"));
+            ui.separator();
+            choice(ui, "Colours", &mut self.view.colors, ColorMap::ALL, ColorMap::name);
+            choice(ui, "Range", &mut self.view.range, MapRange::ALL, range_name);
+            let reset = ui.add_enabled(self.heatmap.is_zoomed(), egui::Button::new("Whole map"));
+            if reset.on_hover_text("Show all tokens again; a double click does the same").clicked() {
+                actions.push(Action::ResetZoom);
+            }
+            if ui.button("Export…").on_hover_text("Write this picture to a PNG or SVG file").clicked() {
+                actions.push(Action::OpenExport);
+            }
+        });
+    }
+
+    fn show_dialogs(&mut self, ui: &Ui) {
+        let Some(decision) = self.export.as_mut().and_then(|dialog| dialog.show(ui)) else { return };
+        match (decision, self.conversation.run()) {
+            (Decision::Write(path), Some(run)) => {
+                self.workshop.write(ui.ctx(), run.clone(), self.view.clone(), path);
+            }
+            (Decision::Browse(path), _) => self.workshop.ask_for_path(ui.ctx(), &path),
+            (Decision::Close, _) | (Decision::Write(_), None) => self.export = None,
+        }
+    }
+}
+
+/// A drop-down list with its name before it.
+fn choice<T: Copy + PartialEq, const N: usize>(
+    ui: &mut Ui,
+    name: &str,
+    chosen: &mut T,
+    all: [T; N],
+    label: impl Fn(T) -> &'static str,
+) {
+    let title = ui.label(name);
+    let list = ComboBox::from_id_salt(name).selected_text(label(*chosen)).show_ui(ui, |ui| {
+        for one in all {
+            ui.selectable_value(chosen, one, label(one));
+        }
+    });
+    list.response.labelled_by(title.id);
+}
+
+fn choose_theme(ui: &mut Ui) {
+    let before = ui.options(|options| options.theme_preference);
+    let mut chosen = before;
+    ui.menu_button("Theme", |ui| {
+        for (theme, name) in [
+            (ThemePreference::System, "As the system"),
+            (ThemePreference::Light, "Light"),
+            (ThemePreference::Dark, "Dark"),
+        ] {
+            ui.radio_value(&mut chosen, theme, name);
+        }
+    });
+    if chosen != before {
+        ui.ctx().set_theme(chosen);
+    }
+}
+
+fn range_name(range: MapRange) -> &'static str {
+    match range {
+        MapRange::Head => "this head",
+        MapRange::All => "all heads",
+        MapRange::Unit => "0 to 1",
+    }
+}
+
+impl eframe::App for HeadlightApp {
+    fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
+        self.receive(ctx);
+        if let Some(texts) = self.boxes.settled() {
+            self.conversation.ask(&texts);
+        }
+    }
+
+    fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
+        let mut actions = Vec::new();
+        Panel::top("texts").show(ui, |ui| {
+            ui.add_space(4.0);
+            self.boxes.show(ui);
+            ui.add_space(4.0);
+        });
+        Panel::bottom("status").show(ui, |ui| {
+            Sides::new().show(ui, |ui| self.show_status(ui), choose_theme);
+        });
+        let run = self.conversation.run().cloned();
+        if let Some(run) = &run {
+            let width = ui.available_width();
+            Panel::left("all heads").resizable(true).default_size(width * 0.45).size_range(160.0..=width * 0.8).show(
+                ui,
+                |ui| {
+                    ui.add_space(4.0);
+                    self.grid.show(ui, run, &self.view, &mut actions);
+                },
+            );
+        }
+        CentralPanel::default().show(ui, |ui| {
+            self.show_notices(ui);
+            match &run {
+                Some(run) => {
+                    self.show_controls(ui, &mut actions);
+                    ui.add_space(4.0);
+                    self.heatmap.show(ui, run, &self.view, &mut actions);
+                }
+                None => {
+                    ui.centered_and_justified(|ui| {
+                        let waiting = self.conversation.loading() || self.conversation.updating();
+                        ui.label(if waiting { "loading the model…" } else { "no picture yet" });
+                    });
+                }
+            }
+        });
+        self.show_dialogs(ui);
+        for action in actions {
+            self.apply(ui.ctx(), action);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What the window and the engine are saying to each other.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::engine::{Job, Link, Outcome, RequestId, Response};
+use crate::run::{ModelInfo, Run, Texts};
+
+/// Sends texts to the engine, keeps the latest answer, and drops those that are no longer wanted.
+#[derive(Debug)]
+pub struct Conversation {
+    link: Link,
+    loading: Option<RequestId>,
+    wanted: Option<RequestId>,
+    asked: Option<Arc<Texts>>,
+    model: Option<Arc<ModelInfo>>,
+    run: Option<Arc<Run>>,
+    trouble: Option<String>,
+}
+
+impl Conversation {
+    pub fn new(link: Link) -> Self {
+        Self { link, loading: None, wanted: None, asked: None, model: None, run: None, trouble: None }
+    }
+
+    /// Opens a model; the text is asked for again once it is there.
+    pub fn load(&mut self, folder: PathBuf) {
+        self.loading = Some(self.link.load(folder));
+        self.trouble = None;
+    }
+
+    /// Asks for a text, unless it is the one that was asked for last.
+    pub fn ask(&mut self, texts: &Texts) {
+        if self.asked.as_deref() == Some(texts) {
+            return;
+        }
+        let texts = Arc::new(texts.clone());
+        self.asked = Some(texts.clone());
+        if self.loading.is_some() || self.model.is_some() {
+            self.wanted = Some(self.link.submit(Job::Forward(texts)));
+        }
+    }
+
+    /// Takes in the engine's answers. True if there is a new run.
+    pub fn listen(&mut self) -> bool {
+        let answers: Vec<Response> = self.link.received().collect();
+        let mut fresh = false;
+        for answer in answers {
+            let id = answer.id();
+            let terminal = answer.is_terminal();
+            match answer {
+                Response::Done { outcome: Outcome::Loaded(info), .. } if self.loading == Some(id) => {
+                    self.model = Some(info);
+                }
+                Response::Done { outcome: Outcome::Run(run), .. } if self.wanted == Some(id) => {
+                    self.run = Some(run);
+                    self.trouble = None;
+                    fresh = true;
+                }
+                // Without a model every text fails: what the reader needs to hear is why there is none.
+                Response::Failed { cause, .. }
+                    if self.loading == Some(id) || (self.wanted == Some(id) && self.model.is_some()) =>
+                {
+                    self.trouble = Some(cause);
+                }
+                _ => {}
+            }
+            if terminal {
+                self.loading = self.loading.filter(|&loading| loading != id);
+                self.wanted = self.wanted.filter(|&wanted| wanted != id);
+            }
+        }
+        fresh
+    }
+
+    /// The picture shown is not yet that of the text typed.
+    pub fn updating(&self) -> bool {
+        self.wanted.is_some()
+    }
+
+    pub fn loading(&self) -> bool {
+        self.loading.is_some()
+    }
+
+    pub fn model(&self) -> Option<&Arc<ModelInfo>> {
+        self.model.as_ref()
+    }
+
+    pub fn run(&self) -> Option<&Arc<Run>> {
+        self.run.as_ref()
+    }
+
+    /// What went wrong last, until something goes well.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// Shows a failure that did not come from the engine.
+    pub fn report(&mut self, trouble: String) {
+        self.trouble = Some(trouble);
+    }
+}

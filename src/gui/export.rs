@@ -1,0 +1,142 @@
+//! Work on pictures that is too slow for a frame: drawing figures, writing files, asking for a path.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use egui::{ColorImage, Context, TextEdit, Ui, Window};
+
+use super::share;
+use crate::figure::{FigureError, HeatmapFigure};
+use crate::run::{Run, ViewSpec, one_line, write_whole};
+
+/// Pixels for each hundredth of an inch.
+const SCALE: f32 = 2.0;
+
+/// What came of a piece of work.
+pub enum Finished {
+    /// A picture for the clipboard.
+    Picture(ColorImage),
+    Written(PathBuf),
+    /// The path that the reader chose in the system's dialog.
+    Chosen(PathBuf),
+    Failed(String),
+}
+
+/// Works on threads of its own, so that the window never waits.
+pub struct Workshop {
+    sender: Sender<Finished>,
+    finished: Receiver<Finished>,
+}
+
+impl Default for Workshop {
+    fn default() -> Self {
+        let (sender, finished) = channel();
+        Self { sender, finished }
+    }
+}
+
+impl Workshop {
+    /// What has been finished since the last call.
+    pub fn finished(&self) -> Vec<Finished> {
+        self.finished.try_iter().collect()
+    }
+
+    /// Draws a picture for the clipboard.
+    pub fn draw(&self, ctx: &Context, run: Arc<Run>, view: ViewSpec) {
+        self.start(ctx, move || {
+            let drawn = HeatmapFigure::new(&run, &view).draw().and_then(|figure| figure.to_pixels(SCALE));
+            Some(match drawn {
+                Ok(pixels) => {
+                    let size = [pixels.width, pixels.height];
+                    Finished::Picture(ColorImage::from_rgba_premultiplied(size, &pixels.rgba))
+                }
+                Err(error) => Finished::Failed(one_line(&error)),
+            })
+        });
+    }
+
+    /// Draws a picture into a file; its ending says whether as PNG or SVG.
+    pub fn write(&self, ctx: &Context, run: Arc<Run>, view: ViewSpec, path: PathBuf) {
+        self.start(ctx, move || {
+            Some(match write_figure(&run, &view, &path) {
+                Ok(()) => Finished::Written(path),
+                Err(cause) => Finished::Failed(cause),
+            })
+        });
+    }
+
+    /// Opens the system's own file dialog.
+    pub fn ask_for_path(&self, ctx: &Context, suggested: &Path) {
+        let name = suggested.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let dialog = rfd::FileDialog::new().set_file_name(name).add_filter("Pictures", &["png", "svg"]);
+        self.start(ctx, move || dialog.save_file().map(Finished::Chosen));
+    }
+
+    fn start(&self, ctx: &Context, work: impl FnOnce() -> Option<Finished> + Send + 'static) {
+        let (ctx, sender) = (ctx.clone(), self.sender.clone());
+        std::thread::spawn(move || {
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+            let outcome = outcome.unwrap_or_else(|_| Some(Finished::Failed("drawing the picture failed".into())));
+            if let Some(outcome) = outcome {
+                sender.send(outcome).ok();
+                ctx.request_repaint();
+            }
+        });
+    }
+}
+
+fn write_figure(run: &Run, view: &ViewSpec, path: &Path) -> Result<(), String> {
+    let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    let figure = || -> Result<Vec<u8>, FigureError> {
+        let figure = HeatmapFigure::new(run, view).draw()?;
+        Ok(if ending == "svg" { figure.as_str().as_bytes().to_vec() } else { figure.to_png(SCALE)?.bytes })
+    };
+    if !["png", "svg"].contains(&ending.as_str()) {
+        return Err(format!("{} has no ending that says what to draw: end it with .png or .svg", path.display()));
+    }
+    let bytes = figure().map_err(|error| one_line(&error))?;
+    write_whole(path, |partial| std::fs::write(partial, &bytes).map_err(|error| error.to_string()))
+        .map_err(|error| one_line(&error))
+}
+
+/// The dialog that asks where a picture goes. Systems without a file dialog have the path field.
+pub struct ExportDialog {
+    pub path: String,
+}
+
+/// What the reader decided.
+pub enum Decision {
+    Write(PathBuf),
+    Browse(PathBuf),
+    Close,
+}
+
+impl ExportDialog {
+    pub fn new(view: &ViewSpec) -> Self {
+        let folder = std::env::current_dir().unwrap_or_default();
+        Self { path: folder.join(share::file_name(view)).display().to_string() }
+    }
+
+    pub fn show(&mut self, ui: &Ui) -> Option<Decision> {
+        let mut decision = None;
+        let mut open = true;
+        Window::new("Export picture").collapsible(false).resizable(false).open(&mut open).show(ui.ctx(), |ui| {
+            let label = ui.label("File (.png or .svg)");
+            let field = ui.add(TextEdit::singleline(&mut self.path).desired_width(420.0)).labelled_by(label.id);
+            let entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+            ui.horizontal(|ui| {
+                if ui.button("Export").clicked() || entered {
+                    decision = Some(Decision::Write(PathBuf::from(self.path.trim())));
+                }
+                if ui.button("Browse…").clicked() {
+                    decision = Some(Decision::Browse(PathBuf::from(self.path.trim())));
+                }
+                if ui.button("Cancel").clicked() || ui.input(|input| input.key_pressed(egui::Key::Escape)) {
+                    decision = Some(Decision::Close);
+                }
+            });
+        });
+        if open { decision } else { Some(Decision::Close) }
+    }
+}

@@ -1,0 +1,14 @@
+//! The window. It draws what it holds and asks the engine for the rest, through the protocol alone.
+
+mod app;
+mod conversation;
+mod export;
+mod grid;
+mod heatmap;
+mod marks;
+mod share;
+mod start;
+mod text_boxes;
+
+pub use app::{HeadlightApp, Opening};
+pub use start::{OpenError, Theme, open};

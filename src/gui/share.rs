@@ -1,0 +1,97 @@
+//! What a right-click on a picture copies: the picture, a row of its numbers, or the command that makes it.
+
+use egui::Ui;
+
+use super::app::Action;
+use crate::run::{ColorMap, MapRange, Run, RunError, ViewSpec};
+
+/// What to copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copied {
+    Picture,
+    /// The weights of one query, counted from 0.
+    Row(usize),
+    Command,
+}
+
+impl Copied {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Picture => "Copy picture",
+            Self::Row(_) => "Copy row as TSV",
+            Self::Command => "Copy command",
+        }
+    }
+}
+
+/// Entries of a picture's context menu.
+pub fn menu(ui: &mut Ui, view: &ViewSpec, entries: &[Copied], actions: &mut Vec<Action>) {
+    for &entry in entries {
+        if ui.button(entry.label()).clicked() {
+            actions.push(Action::Copy(view.clone(), entry));
+            ui.close();
+        }
+    }
+}
+
+/// Two lines: the keys, and the weights that one query gives them; the query stands first in the second line.
+pub fn row_as_tsv(run: &Run, view: &ViewSpec, query: usize) -> Result<String, RunError> {
+    let map = run.attention.head(view.head)?;
+    // A tab or a line break inside a piece would shift the columns.
+    let pieces: Vec<String> =
+        run.input.tokens.iter().map(|token| token.piece.replace(['\t', '\n', '\r'], " ")).collect();
+    let query = query.min(map.nrows().saturating_sub(1));
+    let weights: Vec<String> = map.row(query).iter().map(f32::to_string).collect();
+    let name = pieces.get(query).map(String::as_str).unwrap_or_default();
+    Ok(format!("query\t{}\n{name}\t{}\n", pieces.join("\t"), weights.join("\t")))
+}
+
+/// The command line that draws this picture.
+pub fn command(run: &Run, view: &ViewSpec) -> String {
+    let mut words = vec!["headlight".to_owned(), "heatmap".to_owned()];
+    let mut option = |name: &str, value: &str| words.extend([format!("--{name}"), quoted(value)]);
+    option("model", &run.model.folder.display().to_string());
+    option("text", &run.input.texts.a);
+    if let Some(b) = &run.input.texts.b {
+        option("text-b", b);
+    }
+    option("head", &view.head.to_string());
+    if view.colors != ColorMap::default() {
+        option("colors", view.colors.name());
+    }
+    match view.range {
+        MapRange::Head => {}
+        MapRange::All => option("range", "all"),
+        MapRange::Unit => option("range", "unit"),
+    }
+    option("out", &file_name(view));
+    words.join(" ")
+}
+
+/// The name under which a head's picture is kept.
+pub fn file_name(view: &ViewSpec) -> String {
+    format!("layer{}-head{:02}.png", view.head.layer, view.head.head)
+}
+
+/// A word that a POSIX shell reads as it is.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_back_what_was_quoted() {
+        for word in ["plain", "two words", "it didn't", "$HOME `x` \\", "", "你好", "a\nb", "--text", "'"] {
+            let output = std::process::Command::new("sh").args(["-c", &format!("printf %s {}", quoted(word))]).output();
+            let Ok(output) = output else { return }; // no POSIX shell on this system
+            assert_eq!(String::from_utf8(output.stdout).unwrap(), word);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Opening the window, and saying in one sentence why it cannot be opened.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use egui::{ThemePreference, ViewportBuilder};
+
+use super::app::{HeadlightApp, Opening};
+use crate::engine::{Options, spawn};
+use crate::run::one_line;
+
+/// Light or dark, whatever the system is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Theme {
+    Light,
+    Dark,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the window cannot be opened: {0}; without a window, `headlight run`, `headlight heatmap` and `headlight models` work"
+)]
+pub struct OpenError(String);
+
+/// Opens the window and stays until it is closed.
+///
+/// # Errors
+/// [`OpenError`] with the cause, and with the commands that need no window.
+pub fn open(opening: Opening, theme: Option<Theme>) -> Result<(), OpenError> {
+    if let Some(cause) = missing_display() {
+        return Err(OpenError(cause));
+    }
+    let options = eframe::NativeOptions {
+        renderer: eframe::Renderer::Glow,
+        viewport: ViewportBuilder::default()
+            .with_title("Headlight")
+            .with_app_id("headlight")
+            .with_inner_size([1280.0, 760.0])
+            .with_min_inner_size([640.0, 400.0]),
+        ..Default::default()
+    };
+    // winit panics where a library of the desktop is missing: the panic becomes a sentence like any other failure.
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let opened = Arc::new(AtomicBool::new(false));
+    let is_open = opened.clone();
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        eframe::run_native(
+            "headlight",
+            options,
+            Box::new(move |cc| {
+                // The window is there: later panics are faults of ours.
+                is_open.store(true, Ordering::Relaxed);
+                std::panic::set_hook(hook);
+                if let Some(theme) = theme {
+                    cc.egui_ctx.set_theme(match theme {
+                        Theme::Light => ThemePreference::Light,
+                        Theme::Dark => ThemePreference::Dark,
+                    });
+                }
+                let ctx = cc.egui_ctx.clone();
+                let link = spawn(Options::default(), move || ctx.request_repaint());
+                Ok(Box::new(HeadlightApp::new(link, opening)))
+            }),
+        )
+    }));
+    match outcome {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(OpenError(one_line(&error))),
+        Err(panic) if opened.load(Ordering::Relaxed) => resume_unwind(panic),
+        Err(panic) => {
+            let cause = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+            Err(OpenError(cause.unwrap_or("the window system gave no reason").replace('\n', " ")))
+        }
+    }
+}
+
+fn missing_display() -> Option<String> {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let none = cfg!(target_os = "linux") && !set("DISPLAY") && !set("WAYLAND_DISPLAY") && !set("WAYLAND_SOCKET");
+    none.then(|| "there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set)".into())
+}
