@@ -12,9 +12,9 @@ pub(super) struct Inbox {
     closed: bool,
 }
 
-/// Which waiting jobs a new one makes pointless.
+/// Whether a new job makes a waiting one pointless. A load never does: the newer folder may prove to be no model.
 fn replaces(new: &Job, old: &Job) -> bool {
-    matches!((new, old), (Job::Forward(_), Job::Forward(_)) | (Job::Load(_), Job::Load(_)))
+    matches!((new, old), (Job::Forward(_), Job::Forward(_)))
 }
 
 impl Inbox {

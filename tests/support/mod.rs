@@ -1,6 +1,8 @@
 //! What several test binaries share.
 #![allow(dead_code)] // each binary uses its own part
 
+pub mod runs;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -1,0 +1,259 @@
+//! The engine's promises: the latest text wins, every request gets one terminal answer, a fault harms nothing else.
+
+mod support;
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use headlight::engine::{Experiment, Job, Link, Options, Outcome, Progress, RequestId, Response, spawn};
+use headlight::model::{Model, ModelError};
+use headlight::run::{Limit, Run};
+use support::single;
+
+/// Far longer than anything takes: it ends a test that would hang.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+type Report<'a> = &'a mut dyn FnMut(Progress) -> Result<(), ModelError>;
+
+/// An experiment that a test writes as a closure.
+struct Scripted<F>(F);
+
+impl<F: FnMut(&Model, Report<'_>) -> Result<(), ModelError> + Send> Experiment for Scripted<F> {
+    fn name(&self) -> String {
+        "scripted".into()
+    }
+
+    fn run(&mut self, model: &Model, progress: Report<'_>) -> Result<Box<dyn Any + Send>, ModelError> {
+        (self.0)(model, progress).map(|()| Box::new("finished") as Box<dyn Any + Send>)
+    }
+}
+
+fn experiment(act: impl FnMut(&Model, Report<'_>) -> Result<(), ModelError> + Send + 'static) -> Job {
+    Job::Experiment(Box::new(Scripted(act)))
+}
+
+/// Holds the engine up until the sender is used or dropped, so that what follows waits in its queue.
+fn barrier() -> (Job, Sender<()>) {
+    let (release, held): (Sender<()>, Receiver<()>) = channel();
+    let job = experiment(move |_, _| {
+        held.recv().ok();
+        Ok(())
+    });
+    (job, release)
+}
+
+fn started() -> Link {
+    let link = spawn(Options { threads: Some(1), ..Options::default() }, || ());
+    link.load(support::tiny_model());
+    link
+}
+
+/// The terminal answer of one request.
+fn answer(link: &Link, id: RequestId) -> Response {
+    loop {
+        let response = link.wait(PATIENCE).expect("an answer");
+        if response.id() == id && response.is_terminal() {
+            return response;
+        }
+    }
+}
+
+fn run(response: Response) -> Arc<Run> {
+    match response {
+        Response::Done { outcome: Outcome::Run(run), .. } => run,
+        other => panic!("no run: {other:?}"),
+    }
+}
+
+#[test]
+fn of_many_waiting_texts_only_the_last_is_run() {
+    let link = started();
+    let (job, release) = barrier();
+    link.submit(job);
+    let texts: Vec<String> = (1..=200).map(|length| "a".repeat(length)).collect();
+    let ids: Vec<RequestId> = texts.iter().map(|text| link.submit(Job::Forward(single(text)))).collect();
+    drop(release);
+    let mut cancelled = 0;
+    let last = loop {
+        match link.wait(PATIENCE).expect("an answer") {
+            Response::Cancelled { .. } => cancelled += 1,
+            response if response.is_terminal() && response.id() == ids[199] => break run(response),
+            Response::Done { outcome: Outcome::Run(_), id } => panic!("{id:?} was run"),
+            _ => {}
+        }
+    };
+    assert_eq!(cancelled, 199);
+    assert_eq!(last.input.texts.a, texts[199]);
+}
+
+#[test]
+fn a_running_text_stops_when_a_newer_one_comes() {
+    // The newer text is sent from the wake-up call of the older one's start: surely after it began, and before its
+    // first layer.
+    let slot: Arc<Mutex<Option<Link>>> = Arc::default();
+    let (sent, newer) = channel();
+    let in_wake = slot.clone();
+    let link = spawn(Options::default(), move || {
+        let slot = in_wake.lock().unwrap();
+        let Some(link) = slot.as_ref() else { return };
+        for response in link.received() {
+            if matches!(response, Response::Started { id } if id == RequestId(2)) {
+                link.submit(Job::Forward(single("newer")));
+            }
+            sent.send(response).ok();
+        }
+    });
+    {
+        let mut slot = slot.lock().unwrap();
+        assert_eq!(link.load(support::tiny_model()), RequestId(1));
+        assert_eq!(link.submit(Job::Forward(single("older"))), RequestId(2));
+        *slot = Some(link);
+    }
+    let mut ends = HashMap::new();
+    while ends.len() < 3 {
+        let response = newer.recv_timeout(PATIENCE).expect("an answer");
+        if response.is_terminal() {
+            ends.insert(response.id(), response);
+        }
+    }
+    assert!(matches!(ends[&RequestId(2)], Response::Cancelled { .. }), "{:?}", ends[&RequestId(2)]);
+    assert_eq!(run(ends.remove(&RequestId(3)).unwrap()).input.texts.a, "newer");
+    // The link is dropped by this thread, not by the engine's own.
+    drop(slot.lock().unwrap().take());
+}
+
+#[test]
+fn a_panic_becomes_a_failure_with_its_cause_and_the_next_request_works() {
+    let link = started();
+    let fault = link.submit(experiment(|_, _| panic!("the probe met a wall")));
+    let after = link.submit(Job::Forward(single("the cat")));
+    match answer(&link, fault) {
+        Response::Failed { cause, .. } => assert!(cause.contains("the probe met a wall"), "{cause}"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(run(answer(&link, after)).input.tokens.len(), 4);
+}
+
+#[test]
+fn grad_mode_left_on_by_a_panicking_job_is_off_again_in_the_next() {
+    let link = started();
+    let fault = link.submit(experiment(|_, _| {
+        tch::with_grad(|| panic!("while gradients were on"));
+        Ok(())
+    }));
+    answer(&link, fault);
+    let (tell, told) = channel();
+    let probe = link.submit(experiment(move |_, _| {
+        let leaf = tch::Tensor::from(1.0f32).set_requires_grad(true);
+        tell.send((&leaf * 2.0).requires_grad()).ok();
+        Ok(())
+    }));
+    answer(&link, probe);
+    assert_eq!(told.recv(), Ok(false));
+}
+
+#[test]
+fn a_model_that_cannot_be_opened_leaves_the_old_one_in_use() {
+    let link = started();
+    let bad = link.load("no/such/folder".into());
+    match answer(&link, bad) {
+        Response::Failed { cause, .. } => assert!(cause.contains("config.json"), "{cause}"),
+        other => panic!("{other:?}"),
+    }
+    let text = link.submit(Job::Forward(single("the cat")));
+    assert_eq!(run(answer(&link, text)).model.name, "tiny-bert");
+}
+
+#[test]
+fn without_a_model_a_text_fails_with_a_sentence() {
+    let link = spawn(Options::default(), || ());
+    let text = link.submit(Job::Forward(single("the cat")));
+    assert!(matches!(answer(&link, text), Response::Failed { cause, .. } if cause == "no model is open"));
+}
+
+#[test]
+fn a_running_experiment_reports_and_can_be_cancelled() {
+    let link = started();
+    let (began, wait_for_it) = channel();
+    let endless = link.submit(experiment(move |_, progress| {
+        for done in 0.. {
+            progress(Progress { done, total: 10 })?;
+            began.send(()).ok();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }));
+    wait_for_it.recv_timeout(PATIENCE).unwrap();
+    link.cancel(endless);
+    let mut reports = 0;
+    loop {
+        match link.wait(PATIENCE).expect("an answer") {
+            Response::Progress { id, .. } if id == endless => reports += 1,
+            Response::Cancelled { id } if id == endless => break,
+            Response::Done { id, .. } if id == endless => panic!("it ended by itself"),
+            _ => {}
+        }
+    }
+    assert!(reports > 0);
+}
+
+#[test]
+fn maps_beyond_the_budget_are_cut_and_the_run_says_so() {
+    // 3 layers × 4 heads × 20² tokens × 4 bytes, for two runs held at once.
+    let budget = 2 * 3 * 4 * 20 * 20 * 4;
+    let link = spawn(Options { map_budget: budget, ..Options::default() }, || ());
+    link.load(support::tiny_model());
+    let text = link.submit(Job::Forward(single(&"cat ".repeat(40))));
+    let run = run(answer(&link, text));
+    assert_eq!((run.input.tokens.len(), run.input.full_length, run.input.limit), (20, 42, Some(Limit::Memory)));
+    assert!(run.notices()[0].starts_with("20 of 42 tokens shown"));
+}
+
+#[test]
+fn every_request_of_a_random_flood_gets_exactly_one_terminal_answer() {
+    for seed in 0..20 {
+        let mut random = support::seeded(seed);
+        let link = started();
+        let mut sent = vec![RequestId(1)];
+        for _ in 0..60 {
+            match random.u8(0..10) {
+                0 => sent.push(link.load(support::tiny_model())),
+                1 => sent.push(link.load("no/such/folder".into())),
+                2 => sent.push(link.submit(experiment(|_, _| panic!("on purpose")))),
+                3 => sent.push(link.submit(experiment(|_, progress| progress(Progress { done: 0, total: 1 })))),
+                4 => link.cancel(sent[random.usize(0..sent.len())]),
+                _ => sent.push(link.submit(Job::Forward(single(&"cat ".repeat(random.usize(0..20)))))),
+            }
+            if random.bool() {
+                std::thread::yield_now();
+            }
+        }
+        // Nothing replaces an experiment, so when this one has ended all before it have.
+        let last = link.submit(experiment(|_, _| Ok(())));
+        sent.push(last);
+        let mut ends: HashMap<RequestId, usize> = HashMap::new();
+        while !ends.contains_key(&last) {
+            let response = link.wait(PATIENCE).expect("an answer");
+            if response.is_terminal() {
+                *ends.entry(response.id()).or_default() += 1;
+            }
+        }
+        for id in sent {
+            assert_eq!(ends.get(&id), Some(&1), "seed {seed}: {id:?}");
+        }
+    }
+}
+
+#[test]
+fn the_wake_up_call_comes_after_the_answer() {
+    let (woken, wakes) = channel();
+    let link = spawn(Options::default(), move || {
+        woken.send(()).ok();
+    });
+    link.load(support::tiny_model());
+    wakes.recv_timeout(PATIENCE).unwrap();
+    assert!(link.received().next().is_some(), "the answer must be there when the window wakes");
+}

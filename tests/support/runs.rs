@@ -1,0 +1,87 @@
+//! Runs made by hand, for what needs no model.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use headlight::run::{
+    AttentionMaps, Embedding, Input, ModelInfo, Pooling, Role, Run, Segment, Span, Texts, Token,
+};
+use ndarray::{Array1, Array2};
+
+pub fn model_info(layers: usize, heads: usize) -> Arc<ModelInfo> {
+    Arc::new(ModelInfo {
+        name: "scripted".into(),
+        folder: "models/scripted".into(),
+        family: "bert".into(),
+        layers,
+        heads,
+        hidden: 4 * heads,
+        head_dim: 4,
+        positions: 512,
+        vocabulary: 100,
+        parameters: 1000,
+        has_tokenizer: true,
+        has_pooler: false,
+        pooling: Pooling::default(),
+    })
+}
+
+/// Words split at spaces between `[CLS]` and `[SEP]`, with the weights that `weight(layer, head, query, key)` gives,
+/// each row scaled to the sum 1.
+pub fn run_with(
+    info: &Arc<ModelInfo>,
+    texts: &Arc<Texts>,
+    weight: impl Fn(usize, usize, usize, usize) -> f32,
+) -> Run {
+    let marker = |piece: &str, segment| Token {
+        id: 2,
+        piece: piece.into(),
+        span: None,
+        word: None,
+        segment,
+        type_id: 0,
+        role: Role::Special,
+        unknown: false,
+    };
+    let mut tokens = vec![marker("[CLS]", Segment::A)];
+    for (text, segment) in [(Some(&texts.a), Segment::A), (texts.b.as_ref(), Segment::B)] {
+        let Some(text) = text else { continue };
+        for word in text.split(' ').filter(|word| !word.is_empty()) {
+            let start = word.as_ptr() as usize - text.as_ptr() as usize;
+            tokens.push(Token {
+                id: 7,
+                span: Some(Span { start, end: start + word.len() }),
+                word: Some(tokens.len() - 1),
+                role: Role::Word,
+                unknown: word == "[UNK]",
+                ..marker(word, segment)
+            });
+        }
+        tokens.push(marker("[SEP]", segment));
+    }
+    let n = tokens.len();
+    let mut weights = Vec::new();
+    for layer in 0..info.layers {
+        for head in 0..info.heads {
+            for query in 0..n {
+                let row: Vec<f32> = (0..n).map(|key| weight(layer, head, query, key)).collect();
+                let sum: f32 = row.iter().sum();
+                weights.extend(row.iter().map(|value| value / sum));
+            }
+        }
+    }
+    Run {
+        model: info.clone(),
+        input: Input { texts: texts.clone(), full_length: n, tokens, limit: None },
+        attention: AttentionMaps::from_vec(info.layers, info.heads, n, weights).unwrap(),
+        hidden: vec![Array2::zeros((n, info.hidden)); info.layers + 1],
+        pooler_output: None,
+        embedding: Embedding { values: Array1::zeros(info.hidden), pooling: Pooling::default() },
+        elapsed: Duration::from_micros(12_300),
+    }
+}
+
+/// Each head looks at a token of its own distance.
+pub fn run_of(info: &Arc<ModelInfo>, texts: &Arc<Texts>) -> Run {
+    run_with(info, texts, |layer, head, query, key| if query.abs_diff(key) == layer + head { 1.0 } else { 0.05 })
+}
