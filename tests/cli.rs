@@ -1,0 +1,242 @@
+//! Each sub-command as a process: what it writes, what it prints where, and its exit code.
+
+mod support;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use safetensors::{Dtype, SafeTensors};
+
+fn headlight(arguments: &[&str]) -> Output {
+    headlight_in(Path::new("."), arguments)
+}
+
+fn headlight_in(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_headlight"))
+        .current_dir(folder)
+        .args(arguments)
+        .env("RUST_BACKTRACE", "1") // errors are one line even so
+        .env_remove("DISPLAY")
+        .env_remove("WAYLAND_DISPLAY")
+        .env_remove("WAYLAND_SOCKET")
+        .output()
+        .unwrap()
+}
+
+/// The one line that a failing call writes to standard error.
+fn refusal(arguments: &[&str], code: i32) -> String {
+    let output = headlight(arguments);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
+    assert!(output.stdout.is_empty(), "{arguments:?} wrote to standard output");
+    assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
+    assert!(error.starts_with("headlight: "), "{error}");
+    error
+}
+
+fn success(arguments: &[&str]) -> (String, String) {
+    let output = headlight(arguments);
+    let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {err}");
+    (out, err)
+}
+
+fn tiny() -> String {
+    support::tiny_model().display().to_string()
+}
+
+#[test]
+fn run_writes_what_the_documentation_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.safetensors");
+    let out = file.to_str().unwrap();
+    success(&["run", "--model", &tiny(), "--text", "the cat", "--text-b", "sat", "--out", out]);
+    let bytes = std::fs::read(&file).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let shape = |name: &str| {
+        let tensor = tensors.tensor(name).unwrap();
+        (tensor.dtype(), tensor.shape().to_vec())
+    };
+    assert_eq!(shape("input_ids"), (Dtype::I64, vec![6]));
+    assert_eq!(shape("token_type_ids"), (Dtype::I64, vec![6]));
+    assert_eq!(shape("attention"), (Dtype::F32, vec![3, 4, 6, 6]));
+    assert_eq!(shape("last_hidden_state"), (Dtype::F32, vec![6, 24]));
+    assert_eq!(shape("pooler_output"), (Dtype::F32, vec![24]));
+    assert_eq!(shape("sentence_embedding"), (Dtype::F32, vec![24]));
+    let types: Vec<u8> = tensors.tensor("token_type_ids").unwrap().data().iter().copied().step_by(8).collect();
+    assert_eq!(types, [0, 0, 0, 0, 1, 1]);
+    let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
+    let metadata = metadata.metadata().as_ref().unwrap();
+    let tokens: Vec<String> = serde_json::from_str(&metadata["tokens"]).unwrap();
+    assert_eq!(tokens, ["[CLS]", "the", "cat", "[SEP]", "sat", "[SEP]"]);
+    assert_eq!((metadata["text"].as_str(), metadata["text_b"].as_str()), ("the cat", "sat"));
+    assert_eq!(metadata["model"], "tiny-bert");
+    assert!(metadata["pooling"].contains("not declared by the model"));
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "a temporary file was left");
+}
+
+#[test]
+fn run_takes_numbers_and_needs_no_tokenizer_for_them() {
+    let folder = tempfile::tempdir().unwrap();
+    for file in ["config.json", "model.safetensors"] {
+        std::fs::copy(support::tiny_model().join(file), folder.path().join(file)).unwrap();
+    }
+    let (model, out) = (folder.path().to_str().unwrap(), folder.path().join("x.safetensors"));
+    success(&["run", "--model", model, "--ids", "2 36 3", "--out", out.to_str().unwrap()]);
+    let error = refusal(&["run", "--model", model, "--text", "the", "--out", out.to_str().unwrap()], 1);
+    assert!(error.contains("no tokenizer") && error.contains("--ids"), "{error}");
+}
+
+/// Width and height of a PNG, from its header.
+fn png_size(path: &Path) -> (u32, u32) {
+    let bytes = std::fs::read(path).unwrap();
+    assert_eq!(&bytes[..8], b"\x89PNG\r\n\x1a\n", "{}", path.display());
+    let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+    (number(16), number(20))
+}
+
+#[test]
+fn heatmap_draws_one_head_at_ten_by_eight_inches() {
+    let folder = tempfile::tempdir().unwrap();
+    let (png, svg) = (folder.path().join("one.png"), folder.path().join("one.svg"));
+    let arguments = |out: &Path, dpi: &str| {
+        let out = out.to_str().unwrap().to_owned();
+        ["heatmap", "--model", &tiny(), "--text", "the <cat> & 你", "--head", "2.3", "--dpi", dpi, "--out", &out]
+            .map(str::to_owned)
+    };
+    let call = |words: [String; 11]| success(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    call(arguments(&png, "50"));
+    assert_eq!(png_size(&png), (500, 400));
+    call(arguments(&svg, "50"));
+    let text = std::fs::read_to_string(&svg).unwrap();
+    for wanted in ["layer 2, head 3", "Query (attends)", "Key (attended to)", "&lt;", "&amp;", "你", "[CLS]"] {
+        assert!(text.contains(wanted), "{wanted} is missing");
+    }
+}
+
+#[test]
+fn heatmap_draws_all_heads_one_file_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("new/folder");
+    success(&["heatmap", "--model", &tiny(), "--text", "a b", "--all", "--out-dir", out.to_str().unwrap(), "--dpi", "20"]);
+    let mut names: Vec<String> =
+        std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(names.len(), 12);
+    assert_eq!((names[0].as_str(), names[11].as_str()), ("layer0-head00.png", "layer2-head03.png"));
+    assert_eq!(png_size(&out.join(&names[11])), (200, 160));
+}
+
+#[test]
+fn models_lists_and_describes() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join("mine");
+    std::fs::create_dir(&own).unwrap();
+    std::fs::copy(support::tiny_model().join("config.json"), own.join("config.json")).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_headlight"))
+        .arg("models")
+        .env("HEADLIGHT_MODELS", folder.path())
+        .output()
+        .unwrap();
+    let list = String::from_utf8(output.stdout).unwrap();
+    assert!(list.contains("mine\tbert, 3 layers × 4 heads"), "{list}");
+    let (text, _) = success(&["models", "--model", &tiny()]);
+    for wanted in ["layers\t3 (0 to 2)", "heads\t4 a layer (0 to 3), each 6 wide", "positions\t48", "pooler\tyes"] {
+        assert!(text.contains(wanted), "{wanted:?} is missing from {text}");
+    }
+}
+
+#[test]
+fn what_the_reader_must_know_goes_to_standard_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("x.safetensors");
+    let call = |text: &str| success(&["run", "--model", &tiny(), "--text", text, "--out", out.to_str().unwrap()]);
+    let (_, cut) = call(&"cat ".repeat(60));
+    assert_eq!(cut, "headlight: note: 48 of 62 tokens shown: the model has no more positions\n");
+    let (_, unknown) = call("中文");
+    assert!(unknown.contains("does not know the script"), "{unknown}");
+    assert_eq!(call("the cat").1, "");
+}
+
+#[test]
+fn wrong_use_ends_with_2_and_one_line() {
+    for arguments in [
+        vec!["nonsense"],
+        vec!["run"],
+        vec!["heatmap", "--text", "a"],
+        vec!["heatmap", "--text", "a", "--head", "3.4"],
+        vec!["heatmap", "--text", "a", "--all"],
+        vec!["heatmap", "--text", "a", "--head", "x", "--out", "a.png"],
+        vec!["heatmap", "--text", "a", "--head", "3.4", "--out", "a.png", "--colors", "rainbow"],
+        vec!["run", "--text", "a", "--ids", "1", "--out", "x"],
+        vec!["--text-b", "b"],
+        vec!["--theme", "pink"],
+    ] {
+        refusal(&arguments, 2);
+    }
+}
+
+#[test]
+fn a_failure_ends_with_1_and_names_its_cause() {
+    let tiny = tiny();
+    let cases: [(&[&str], &str); 6] = [
+        (&["run", "--model", "no-such-model", "--text", "a", "--out", "x"], "no model “no-such-model”"),
+        (&["heatmap", "--model", &tiny, "--text", "a", "--head", "9.99", "--out", "a.png"], "layers 0 to 2 and heads 0 to 3"),
+        (&["heatmap", "--model", &tiny, "--text", "a", "--head", "0.0", "--out", "a.bmp"], "end it with .png or .svg"),
+        (&["run", "--model", &tiny, "--ids", "2 99", "--out", "x"], "99 is outside the vocabulary"),
+        (&["run", "--model", &tiny, "--text", "a", "--out", "no/such/folder/x"], "cannot write no/such/folder/x"),
+        (&["models", "--model", "tests"], "no config.json"),
+    ];
+    for (arguments, wanted) in cases {
+        let error = refusal(arguments, 1);
+        assert!(error.contains(wanted), "{error}");
+    }
+}
+
+#[test]
+fn damaged_models_are_refused_with_the_weight_at_fault() {
+    let refused = |change: &dyn Fn(&Path)| {
+        let folder = tempfile::tempdir().unwrap();
+        for file in ["config.json", "model.safetensors", "vocab.txt"] {
+            std::fs::copy(support::tiny_model().join(file), folder.path().join(file)).unwrap();
+        }
+        change(folder.path());
+        refusal(&["models", "--model", folder.path().to_str().unwrap()], 1)
+    };
+    let edit_config = |folder: &Path, from: &str, to: &str| {
+        let path = folder.join("config.json");
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from));
+        std::fs::write(path, text.replace(from, to)).unwrap();
+    };
+    let more_layers = refused(&|folder| edit_config(folder, "\"num_hidden_layers\": 3", "\"num_hidden_layers\": 4"));
+    assert!(more_layers.contains("encoder.layer.3.") && more_layers.contains("missing"), "{more_layers}");
+    let wider = refused(&|folder| edit_config(folder, "\"intermediate_size\": 40", "\"intermediate_size\": 44"));
+    assert!(wider.contains("[40, 24]") && wider.contains("[44, 24]"), "{wider}");
+    let cut = refused(&|folder| {
+        let path = folder.join("model.safetensors");
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+    });
+    assert!(cut.contains("not a whole safetensors file"), "{cut}");
+    let none = refused(&|folder| std::fs::remove_file(folder.join("model.safetensors")).unwrap());
+    assert!(none.contains("model.safetensors is missing"), "{none}");
+}
+
+#[test]
+fn without_a_display_the_window_says_what_works_without_one() {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let error = refusal(&["--model", &tiny()], 1);
+    assert!(error.contains("no display") && error.contains("`headlight heatmap`"), "{error}");
+}
+
+#[test]
+fn the_binary_starts_from_any_folder_without_a_library_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = headlight_in(folder.path(), &["--version"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8(output.stdout).unwrap().starts_with("headlight "));
+}

@@ -1,0 +1,350 @@
+//! The window, driven by role and label, with a scripted engine at the other end of its link.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use egui::accesskit::Role;
+use egui::{Event, ImeEvent, Modifiers, MouseWheelUnit, OutputCommand, TouchPhase, vec2};
+use egui_kittest::kittest::{NodeT, Queryable};
+use egui_kittest::{Harness, Node};
+use headlight::engine::{Command, Job, Link, Outcome, Request, RequestId, Response};
+use headlight::gui::{HeadlightApp, Opening};
+use headlight::run::{ModelInfo, Run, Texts};
+use support::runs::{model_info, run_of};
+
+/// Both sides: the window, and the engine that the test plays.
+struct Stage {
+    harness: Harness<'static, HeadlightApp>,
+    commands: Receiver<Command>,
+    responses: Sender<Response>,
+    info: Arc<ModelInfo>,
+}
+
+impl Stage {
+    /// A window that has asked for its model, and not heard of it yet.
+    fn silent(texts: Texts) -> Self {
+        let (commands, from_window) = channel();
+        let (responses, to_window) = channel();
+        let opening = Opening { texts, model: Ok("models/scripted".into()) };
+        let harness = Harness::builder()
+            .with_size(vec2(1280.0, 720.0))
+            .allow_missing_glyphs()
+            .build_eframe(move |_| HeadlightApp::new(Link::new(commands, to_window), opening));
+        Self { harness, commands: from_window, responses, info: model_info(2, 3) }
+    }
+
+    /// A window with a model and the picture of a text.
+    fn with_text(text: &str) -> Self {
+        let mut stage = Self::silent(Texts::single(text));
+        stage.play();
+        stage
+    }
+
+    /// What the window has sent since the last call.
+    fn requests(&mut self) -> Vec<Request> {
+        let submitted = |command| match command {
+            Command::Submit(request) => Some(request),
+            Command::Cancel(_) => None,
+        };
+        self.commands.try_iter().filter_map(submitted).collect()
+    }
+
+    fn send(&mut self, response: Response) {
+        self.responses.send(response).unwrap();
+        self.harness.run();
+    }
+
+    fn done(&mut self, id: RequestId, run: Run) {
+        self.send(Response::Done { id, outcome: Outcome::Run(Arc::new(run)) });
+    }
+
+    /// Answers everything as a real engine would, the last text alone being run. Gives the texts that were asked for.
+    fn play(&mut self) -> Vec<Texts> {
+        self.harness.run();
+        let mut texts: Vec<(RequestId, Arc<Texts>)> = Vec::new();
+        for Request { id, job } in self.requests() {
+            match job {
+                Job::Load(_) => self.send(Response::Done { id, outcome: Outcome::Loaded(self.info.clone()) }),
+                Job::Forward(text) => texts.push((id, text)),
+                Job::Experiment(_) => panic!("the window asked for an experiment"),
+            }
+        }
+        if let Some((last, replaced)) = texts.split_last() {
+            for (id, _) in replaced {
+                self.send(Response::Cancelled { id: *id });
+            }
+            self.done(last.0, run_of(&self.info, &last.1));
+        }
+        texts.iter().map(|(_, text)| (**text).clone()).collect()
+    }
+
+    fn text_box<'a>(&'a self, name: &'a str) -> Node<'a> {
+        self.harness.get_by_role_and_label(Role::TextInput, name)
+    }
+
+    fn shows(&self, text: &str) -> bool {
+        self.harness.query_all_by_label_contains(text).next().is_some()
+    }
+
+    fn heatmap(&self) -> Node<'_> {
+        self.harness.get_by(|node| {
+            node.role() == Role::Image && node.label().is_some_and(|label| label.starts_with("Attention of"))
+        })
+    }
+
+    fn heatmap_name(&self) -> String {
+        self.heatmap().accesskit_node().label().unwrap_or_default()
+    }
+
+    /// What was put on the clipboard in the last frame.
+    fn copied(&self) -> Vec<String> {
+        let commands = &self.harness.output().platform_output.commands;
+        let text = |command: &OutputCommand| match command {
+            OutputCommand::CopyText(text) => Some(text.clone()),
+            _ => None,
+        };
+        commands.iter().filter_map(text).collect()
+    }
+}
+
+#[test]
+fn opening_asks_for_the_model_and_then_for_the_text() {
+    let mut stage = Stage::silent(Texts::pair("first", "second"));
+    stage.harness.run();
+    let requests = stage.requests();
+    assert!(matches!(&requests[0].job, Job::Load(folder) if folder.ends_with("models/scripted")));
+    assert!(matches!(&requests[1].job, Job::Forward(texts) if **texts == Texts::pair("first", "second")));
+    assert_eq!(requests.len(), 2);
+    assert!(stage.shows("loading the model"));
+}
+
+#[test]
+fn a_text_that_is_typed_becomes_a_picture_with_its_numbers_in_the_status_line() {
+    let mut stage = Stage::with_text("");
+    stage.text_box("Sentence").focus();
+    stage.harness.run();
+    stage.text_box("Sentence").type_text("the cat sat");
+    let asked = stage.play();
+    assert_eq!(asked.last(), Some(&Texts::single("the cat sat")));
+    assert_eq!(stage.heatmap_name(), "Attention of layer 0, head 0, 5 × 5 tokens");
+    for text in ["scripted", "5 tokens", "12.3 ms"] {
+        assert!(stage.shows(text), "{text} is not shown");
+    }
+    stage.text_box("Second sentence").focus();
+    stage.harness.run();
+    stage.text_box("Second sentence").type_text("here");
+    assert_eq!(stage.play().last(), Some(&Texts::pair("the cat sat", "here")));
+    assert!(stage.shows("7 tokens"));
+}
+
+#[test]
+fn an_input_methods_unfinished_syllables_are_not_run() {
+    let mut stage = Stage::with_text("");
+    stage.text_box("Sentence").focus();
+    stage.harness.run();
+    for syllables in ["n", "ni", "nih", "niha"] {
+        stage.harness.event(Event::Ime(ImeEvent::Preedit { text: syllables.into(), active_range_chars: None }));
+        stage.harness.run();
+    }
+    assert!(stage.requests().is_empty(), "a preedit was run");
+    stage.harness.event(Event::Ime(ImeEvent::Commit("你好".into())));
+    assert_eq!(stage.play(), [Texts::single("你好")]);
+}
+
+#[test]
+fn the_last_picture_stays_marked_as_updating_until_the_newest_answer_comes() {
+    let mut stage = Stage::with_text("one");
+    stage.text_box("Sentence").focus();
+    stage.harness.run();
+    for letter in ["a", "b", "c"] {
+        stage.text_box("Sentence").type_text(letter);
+        stage.harness.run();
+    }
+    let requests = stage.requests();
+    let ids: Vec<_> = requests.iter().map(|request| request.id).collect();
+    assert_eq!(ids.len(), 3);
+    assert!(stage.shows("updating") && stage.shows("3 tokens"));
+    // An answer that is no longer wanted is dropped, even if it comes late.
+    let old = run_of(&stage.info, &Arc::new(Texts::single("x y z w")));
+    stage.done(ids[0], old);
+    assert!(stage.shows("updating") && stage.shows("3 tokens"));
+    let new = run_of(&stage.info, &Arc::new(Texts::single("a b")));
+    stage.done(ids[2], new);
+    assert!(!stage.shows("updating") && stage.shows("4 tokens"));
+}
+
+#[test]
+fn a_click_on_a_thumbnail_shows_that_head() {
+    let mut stage = Stage::with_text("the cat");
+    let thumbnails: Vec<_> =
+        stage.harness.query_all_by_role(Role::Button).filter_map(|node| node.accesskit_node().label()).collect();
+    for name in ["Layer 0, head 0", "Layer 1, head 2"] {
+        assert!(thumbnails.iter().any(|label| label == name), "{name}");
+    }
+    stage.harness.get_by_role_and_label(Role::Button, "Layer 1, head 2").click();
+    stage.harness.run();
+    assert_eq!(stage.heatmap_name(), "Attention of layer 1, head 2, 4 × 4 tokens");
+    assert!(stage.requests().is_empty(), "choosing a head asks nothing of the engine");
+}
+
+#[test]
+fn hovering_a_cell_tells_query_key_and_weight() {
+    let mut stage = Stage::with_text("the cat sat");
+    let plot = stage.heatmap().rect();
+    // Head 0.0 looks at each token itself: 1 of 1 + 4 · 0.05.
+    let cell = plot.size() / 5.0;
+    stage.harness.hover_at(plot.min + cell * vec2(2.5, 2.5));
+    stage.harness.run_steps(40);
+    assert!(stage.shows("cat → cat: 0.8333"));
+    stage.harness.hover_at(plot.min + cell * vec2(1.5, 3.5));
+    stage.harness.run_steps(40);
+    assert!(stage.shows("sat → the: 0.0417"));
+}
+
+#[test]
+fn the_wheel_zooms_and_whole_map_goes_back() {
+    let mut stage = Stage::with_text(&"word ".repeat(60));
+    let whole = |stage: &Stage| stage.harness.get_by_role_and_label(Role::Button, "Whole map").accesskit_node().is_disabled();
+    assert!(whole(&stage));
+    stage.harness.hover_at(stage.heatmap().rect().center());
+    stage.harness.run();
+    stage.harness.event(Event::MouseWheel {
+        unit: MouseWheelUnit::Point,
+        delta: vec2(0.0, 300.0),
+        phase: TouchPhase::Move,
+        source: egui::MouseWheelSource::Wheel,
+        modifiers: Modifiers::NONE,
+    });
+    stage.harness.run_steps(40);
+    assert!(!whole(&stage), "the wheel did not zoom");
+    stage.harness.get_by_role_and_label(Role::Button, "Whole map").click();
+    stage.harness.run();
+    assert!(whole(&stage));
+}
+
+#[test]
+fn a_right_click_copies_the_row_and_the_command() {
+    let mut stage = Stage::with_text("it didn't sit");
+    let plot = stage.heatmap().rect();
+    let second_row = plot.min + plot.size() * vec2(0.5, 0.3);
+    let right_click = |stage: &mut Stage| {
+        stage.harness.hover_at(second_row);
+        stage.harness.run();
+        for pressed in [true, false] {
+            stage.harness.event(Event::PointerButton {
+                pos: second_row,
+                button: egui::PointerButton::Secondary,
+                pressed,
+                modifiers: Modifiers::NONE,
+            });
+        }
+        stage.harness.run();
+    };
+    let choose = |stage: &mut Stage, entry: &str| {
+        stage.harness.get_by_label(entry).click();
+        for _ in 0..5 {
+            stage.harness.step();
+            if let [text] = stage.copied().as_slice() {
+                return text.clone();
+            }
+        }
+        panic!("{entry} copied nothing");
+    };
+    right_click(&mut stage);
+    let row = choose(&mut stage, "Copy row as TSV");
+    let lines: Vec<Vec<&str>> = row.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(lines[0], ["query", "[CLS]", "it", "didn't", "sit", "[SEP]"]);
+    assert_eq!(lines[1][0], "it");
+    let weights: Vec<f32> = lines[1][1..].iter().map(|number| number.parse().unwrap()).collect();
+    assert!((weights.iter().sum::<f32>() - 1.0).abs() < 1e-5 && weights[1] > 0.8, "{weights:?}");
+    stage.harness.run();
+    right_click(&mut stage);
+    let command = choose(&mut stage, "Copy command");
+    assert_eq!(
+        command,
+        r"headlight heatmap --model models/scripted --text 'it didn'\''t sit' --head 0.0 --out layer0-head00.png"
+    );
+}
+
+#[test]
+fn what_is_shown_is_exported_under_the_path_that_is_typed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut stage = Stage::with_text("the cat");
+    stage.harness.get_by_label("Export…").click();
+    stage.harness.run();
+    let export = |stage: &mut Stage, path: &std::path::Path| {
+        let name = "File (.png or .svg)";
+        stage.text_box(name).focus();
+        stage.harness.run();
+        stage.harness.key_press_modifiers(Modifiers::COMMAND, egui::Key::A);
+        stage.harness.run();
+        stage.text_box(name).type_text(path.to_str().unwrap());
+        stage.harness.run();
+        stage.harness.get_by_role_and_label(Role::Button, "Export").click();
+        stage.harness.run();
+    };
+    // The file is written on another thread; how long that takes decides nothing.
+    let until = |stage: &mut Stage, text: &str| {
+        for _ in 0..600 {
+            stage.harness.step();
+            if stage.shows(text) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        panic!("{text:?} never came");
+    };
+    export(&mut stage, &folder.path().join("x.bmp"));
+    until(&mut stage, "end it with .png or .svg");
+    let file = folder.path().join("x.png");
+    export(&mut stage, &file);
+    until(&mut stage, "written: ");
+    assert!(std::fs::read(&file).unwrap().starts_with(b"\x89PNG"));
+    assert!(stage.harness.query_by_label("Export picture").is_none(), "the dialog stays open");
+}
+
+#[test]
+fn trouble_is_told_and_the_window_goes_on() {
+    let mut stage = Stage::with_text("fine");
+    stage.text_box("Sentence").focus();
+    stage.harness.run();
+    stage.text_box("Sentence").type_text("!");
+    stage.harness.run();
+    let id = stage.requests()[0].id;
+    stage.send(Response::Failed { id, cause: "libtorch: out of memory".into() });
+    assert!(stage.shows("out of memory") && !stage.shows("updating"));
+    assert!(stage.shows("3 tokens"), "the last picture is gone");
+    stage.text_box("Sentence").type_text("!");
+    stage.play();
+    assert!(!stage.shows("out of memory"));
+}
+
+#[test]
+fn a_model_that_cannot_be_opened_leaves_its_cause_in_view() {
+    let mut stage = Stage::silent(Texts::single("text"));
+    stage.harness.run();
+    let ids: Vec<_> = stage.requests().iter().map(|request| request.id).collect();
+    stage.send(Response::Failed { id: ids[0], cause: "models/scripted has no weights".into() });
+    stage.send(Response::Failed { id: ids[1], cause: "no model is open".into() });
+    assert!(stage.shows("has no weights") && stage.shows("no picture yet"));
+}
+
+#[test]
+fn notices_of_a_run_stand_above_its_picture() {
+    let mut stage = Stage::with_text("a");
+    stage.text_box("Sentence").focus();
+    stage.harness.run();
+    stage.text_box("Sentence").type_text(" [UNK] [UNK]");
+    stage.play();
+    assert!(stage.shows("2 of 3 pieces are [UNK]"));
+}
+
+#[test]
+fn with_nothing_going_on_the_window_does_not_repaint() {
+    let mut stage = Stage::with_text("the cat");
+    stage.harness.run();
+    let delay = stage.harness.output().viewport_output.values().map(|viewport| viewport.repaint_delay).min();
+    assert!(delay.is_none_or(|delay| delay > std::time::Duration::from_secs(3600)), "{delay:?}");
+}
