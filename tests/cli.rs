@@ -119,7 +119,18 @@ fn heatmap_draws_one_head_at_ten_by_eight_inches() {
 fn heatmap_draws_all_heads_one_file_each() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("new/folder");
-    success(&["heatmap", "--model", &tiny(), "--text", "a b", "--all", "--out-dir", out.to_str().unwrap(), "--dpi", "20"]);
+    success(&[
+        "heatmap",
+        "--model",
+        &tiny(),
+        "--text",
+        "a b",
+        "--all",
+        "--out-dir",
+        out.to_str().unwrap(),
+        "--dpi",
+        "20",
+    ]);
     let mut names: Vec<String> =
         std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
@@ -182,7 +193,10 @@ fn a_failure_ends_with_1_and_names_its_cause() {
     let tiny = tiny();
     let cases: [(&[&str], &str); 6] = [
         (&["run", "--model", "no-such-model", "--text", "a", "--out", "x"], "no model “no-such-model”"),
-        (&["heatmap", "--model", &tiny, "--text", "a", "--head", "9.99", "--out", "a.png"], "layers 0 to 2 and heads 0 to 3"),
+        (
+            &["heatmap", "--model", &tiny, "--text", "a", "--head", "9.99", "--out", "a.png"],
+            "layers 0 to 2 and heads 0 to 3",
+        ),
         (&["heatmap", "--model", &tiny, "--text", "a", "--head", "0.0", "--out", "a.bmp"], "end it with .png or .svg"),
         (&["run", "--model", &tiny, "--ids", "2 99", "--out", "x"], "99 is outside the vocabulary"),
         (&["run", "--model", &tiny, "--text", "a", "--out", "no/such/folder/x"], "cannot write no/such/folder/x"),

@@ -83,7 +83,8 @@ fn labels_never_overlap_whatever_their_number() {
 fn cells_have_the_colour_of_their_weight_at_their_place() {
     // Only “c” attends, and only to “a”: the other rows are even.
     let texts = Arc::new(Texts::single("a b c"));
-    let run = run_with(&model_info(1, 1), &texts, |_, _, query, key| if query == 3 { f32::from(key == 1) } else { 1.0 });
+    let run =
+        run_with(&model_info(1, 1), &texts, |_, _, query, key| if query == 3 { f32::from(key == 1) } else { 1.0 });
     let view = ViewSpec { range: MapRange::Unit, ..ViewSpec::default() };
     let pixels = HeatmapFigure::new(&run, &view).draw().unwrap().to_pixels(1.0).unwrap();
     let palette = Palette::new(ColorMap::YlGnBu);

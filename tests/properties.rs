@@ -36,7 +36,10 @@ fn rows_sum_to_one_and_padding_columns_are_zero() {
             for line in maps.weights().rows() {
                 assert!((line.sum() - 1.0).abs() <= 1e-5, "seed {seed}: a row sums to {}", line.sum());
                 assert!(line.iter().all(|weight| (0.0..=1.0).contains(weight)), "seed {seed}");
-                assert!(line.iter().skip(row.len()).all(|weight| *weight == 0.0), "seed {seed}: padding is attended to");
+                assert!(
+                    line.iter().skip(row.len()).all(|weight| *weight == 0.0),
+                    "seed {seed}: padding is attended to"
+                );
             }
         }
     }

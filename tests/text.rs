@@ -23,19 +23,31 @@ fn pieces(input: &Input) -> Vec<&str> {
 fn each_piece_keeps_the_text_it_came_from() {
     let encoder = tiny();
     let input = encode(&encoder, Texts::pair("The cats\tsat.", "walking 你好"));
-    assert_eq!(pieces(&input), ["[CLS]", "the", "cat", "##s", "sat", ".", "[SEP]", "walk", "##ing", "你", "好", "[SEP]"]);
+    assert_eq!(
+        pieces(&input),
+        ["[CLS]", "the", "cat", "##s", "sat", ".", "[SEP]", "walk", "##ing", "你", "好", "[SEP]"]
+    );
     let sources: Vec<_> = input.tokens.iter().map(|token| input.source_of(token)).collect();
     let some = |text| Some(text);
     assert_eq!(
         sources,
         [
-            None, some("The"), some("cat"), some("s"), some("sat"), some("."), None, some("walk"), some("ing"),
-            some("你"), some("好"), None
+            None,
+            some("The"),
+            some("cat"),
+            some("s"),
+            some("sat"),
+            some("."),
+            None,
+            some("walk"),
+            some("ing"),
+            some("你"),
+            some("好"),
+            None
         ]
     );
     let words: Vec<_> = input.tokens.iter().map(|token| token.word).collect();
-    let expected =
-        [None, Some(0), Some(1), Some(1), Some(2), Some(3), None, Some(4), Some(4), Some(5), Some(6), None];
+    let expected = [None, Some(0), Some(1), Some(1), Some(2), Some(3), None, Some(4), Some(4), Some(5), Some(6), None];
     assert_eq!(words, expected);
     let in_b: Vec<_> = input.tokens.iter().map(|token| token.segment == Segment::B).collect();
     assert_eq!(in_b.iter().position(|b| *b), Some(7));
@@ -94,9 +106,8 @@ fn any_unicode_gives_tokens_whose_spans_lie_in_the_text() {
         "aZé ß\u{301}\u{0}\t\n中文שלוםعربي👩\u{200d}👧\u{fe0f}ก์ｱ𝔘\u{ffff}\u{202e}[]#'.".chars().collect();
     for seed in 0..300 {
         let mut random = support::seeded(seed);
-        let mut text = || -> String {
-            (0..random.usize(0..40)).map(|_| alphabet[random.usize(0..alphabet.len())]).collect()
-        };
+        let mut text =
+            || -> String { (0..random.usize(0..40)).map(|_| alphabet[random.usize(0..alphabet.len())]).collect() };
         let texts = if seed % 2 == 0 { Texts::single(text()) } else { Texts::pair(text(), text()) };
         for encoder in &encoders {
             let input = encode(encoder, texts.clone());

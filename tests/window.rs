@@ -206,7 +206,8 @@ fn hovering_a_cell_tells_query_key_and_weight() {
 #[test]
 fn the_wheel_zooms_and_whole_map_goes_back() {
     let mut stage = Stage::with_text(&"word ".repeat(60));
-    let whole = |stage: &Stage| stage.harness.get_by_role_and_label(Role::Button, "Whole map").accesskit_node().is_disabled();
+    let whole =
+        |stage: &Stage| stage.harness.get_by_role_and_label(Role::Button, "Whole map").accesskit_node().is_disabled();
     assert!(whole(&stage));
     stage.harness.hover_at(stage.heatmap().rect().center());
     stage.harness.run();

@@ -67,7 +67,16 @@ pub fn open(opening: Opening, theme: Option<Theme>) -> Result<(), OpenError> {
     }));
     match outcome {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(OpenError(one_line(&error))),
+        Ok(Err(error)) => {
+            // winit puts the place in its own source before the cause.
+            let cause = one_line(&error);
+            Err(OpenError(
+                cause
+                    .split_once(".rs:")
+                    .map_or(cause.as_str(), |(_, rest)| rest.split_once(": ").map_or(rest, |(_, cause)| cause))
+                    .to_owned(),
+            ))
+        }
         Err(panic) if opened.load(Ordering::Relaxed) => resume_unwind(panic),
         Err(panic) => {
             let cause = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());

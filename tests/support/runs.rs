@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use headlight::run::{
-    AttentionMaps, Embedding, Input, ModelInfo, Pooling, Role, Run, Segment, Span, Texts, Token,
-};
+use headlight::run::{AttentionMaps, Embedding, Input, ModelInfo, Pooling, Role, Run, Segment, Span, Texts, Token};
 use ndarray::{Array1, Array2};
 
 pub fn model_info(layers: usize, heads: usize) -> Arc<ModelInfo> {
@@ -28,11 +26,7 @@ pub fn model_info(layers: usize, heads: usize) -> Arc<ModelInfo> {
 
 /// Words split at spaces between `[CLS]` and `[SEP]`, with the weights that `weight(layer, head, query, key)` gives,
 /// each row scaled to the sum 1.
-pub fn run_with(
-    info: &Arc<ModelInfo>,
-    texts: &Arc<Texts>,
-    weight: impl Fn(usize, usize, usize, usize) -> f32,
-) -> Run {
+pub fn run_with(info: &Arc<ModelInfo>, texts: &Arc<Texts>, weight: impl Fn(usize, usize, usize, usize) -> f32) -> Run {
     let marker = |piece: &str, segment| Token {
         id: 2,
         piece: piece.into(),

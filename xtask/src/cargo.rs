@@ -71,7 +71,8 @@ pub fn test(libtorch: &Path, words: &[OsString]) -> Result<ExitStatus> {
     Ok(command(libtorch).args(["test", "--release", "--doc"]).status()?)
 }
 
-fn command(libtorch: &Path) -> Command {
+/// A cargo that works on this workspace.
+pub fn command(libtorch: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.env("LIBTORCH", libtorch).current_dir(places::workspace());
     command

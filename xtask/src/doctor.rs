@@ -99,19 +99,21 @@ fn model_state() -> Result<()> {
 fn fonts() {
     let mut fonts = fontdb::Database::new();
     fonts.load_system_fonts();
+    let covers = |face: &&fontdb::FaceInfo, sample: char| {
+        fonts.with_face_data(face.id, |data, index| {
+            ttf_parser::Face::parse(data, index).is_ok_and(|face| face.glyph_index(sample).is_some())
+        }) == Some(true)
+    };
+    let name = |face: &fontdb::FaceInfo| face.families.first().map(|(name, _)| name.clone()).unwrap_or_default();
     let covering = |sample: char| {
-        fonts.faces().find(|face| {
-            fonts.with_face_data(face.id, |data, index| {
-                ttf_parser::Face::parse(data, index).is_ok_and(|face| face.glyph_index(sample).is_some())
-            }) == Some(true)
-        })
+        let names: Vec<String> = fonts.faces().filter(|face| covers(face, sample)).map(name).collect();
+        names.iter().find(|name| name.contains("Sans")).or(names.first()).cloned()
     };
     line("fonts", format!("{} faces", fonts.len()));
     for (script, sample, package) in
         [("Latin", 'a', "fonts-dejavu-core"), ("Chinese", '中', "fonts-noto-cjk"), ("Arabic", 'ع', "fonts-noto-core")]
     {
-        let family = covering(sample).and_then(|face| face.families.first().map(|(name, _)| name.clone()));
-        let text = family.unwrap_or_else(|| format!("none; `sudo apt install {package}` brings one"));
+        let text = covering(sample).unwrap_or_else(|| format!("none; `sudo apt install {package}` brings one"));
         line("", format!("{script}: {text}"));
     }
 }

@@ -6,6 +6,7 @@ mod libtorch;
 mod models;
 mod pip;
 mod places;
+mod screenshots;
 mod unpack;
 
 use std::ffi::OsString;
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
         "setup" => prepare().map(|_| ExitCode::SUCCESS),
         "model" if words.len() == 1 => model(&words[0].to_string_lossy()).map(|()| ExitCode::SUCCESS),
         "doctor" => doctor::report().map(|()| ExitCode::SUCCESS),
-        "screenshots" => screenshots().map(|()| ExitCode::SUCCESS),
+        "screenshots" => prepare().and_then(|libtorch| screenshots::take(&libtorch)).map(|()| ExitCode::SUCCESS),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -88,11 +89,6 @@ fn run(words: &[OsString]) -> Result<ExitCode> {
     }
     let status = command.status().with_context(|| format!("{} could not be started", program.display()))?;
     Ok(exit_code(status))
-}
-
-fn screenshots() -> Result<()> {
-    let libtorch = prepare()?;
-    screenshots::take(&cargo::build(&libtorch)?)
 }
 
 /// The exit code of a child, passed on; a signal becomes 128 + its number, as shells do.

@@ -20,11 +20,12 @@ pub fn take(wheel: &Path, to: &Path, place: impl Fn(&str) -> Option<String>) -> 
         if member.is_dir() {
             continue;
         }
-        let Some(relative) = place(member.name()) else { continue };
+        let name = member.name().context("the archive has a name that is no text")?.into_owned();
+        let Some(relative) = place(&name) else { continue };
         taken += 1;
         let relative = Path::new(&relative);
         if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
-            bail!("{} holds a member that would leave its folder: {}", wheel.display(), member.name());
+            bail!("{} holds a member that would leave its folder: {name}", wheel.display());
         }
         let target = to.join(relative);
         if fs::metadata(&target).is_ok_and(|meta| meta.len() == member.size()) {
