@@ -1,4 +1,5 @@
 //! Each sub-command as a process: what it writes, what it prints where, and its exit code.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // a test may stop at what it did not expect
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! The real program in a real window, typed into with a real keyboard. Slow, so in a binary of its own.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // a test may stop at what it did not expect
 
 #[path = "support/desktop.rs"]
 mod desktop;
@@ -92,8 +93,7 @@ fn await_cells(desktop: &desktop::Desktop, palette: &Palette, tokens: usize, wan
     });
     if let Err(last) = seen {
         let file = std::env::temp_dir().join("headlight-last-look.png");
-        let size = resvg::tiny_skia::IntSize::from_wh(last.width as u32, last.height as u32).unwrap();
-        resvg::tiny_skia::Pixmap::from_vec(last.rgba, size).unwrap().save_png(&file).unwrap();
+        desktop::save(last, &file);
         panic!("the heatmap of {what:?} never came; the last look is {}", file.display());
     }
 }

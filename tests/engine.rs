@@ -1,4 +1,5 @@
 //! The engine's promises: the latest text wins, every request gets one terminal answer, a fault harms nothing else.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // a test may stop at what it did not expect
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Figures: every label has a shape, the cells have the right colours in the right places.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // a test may stop at what it did not expect
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! The walls of the house, as ARCHITECTURE.md draws them: which module may name which.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // a test may stop at what it did not expect
 
 use std::path::{Path, PathBuf};
 

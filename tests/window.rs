@@ -1,4 +1,5 @@
 //! The window, driven by role and label, with a scripted engine at the other end of its link.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // a test may stop at what it did not expect
 
 mod support;
 

@@ -136,7 +136,7 @@ impl Config {
         if let Some((key, value, most)) = bounded.into_iter().find(|(_, value, most)| !(1..=*most).contains(value)) {
             return Err(format!("{key} is {value}, which is outside 1 to {most}"));
         }
-        if stored.hidden_size % stored.num_attention_heads != 0 {
+        if !stored.hidden_size.is_multiple_of(stored.num_attention_heads) {
             return Err(format!(
                 "hidden_size {} cannot be shared out among {} heads",
                 stored.hidden_size, stored.num_attention_heads

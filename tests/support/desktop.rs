@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use headlight::figure::Pixels;
-use resvg::tiny_skia::Pixmap;
+use resvg::tiny_skia::{IntSize, Pixmap};
 
 /// What a machine needs for this.
 pub const PACKAGES: &str =
@@ -134,9 +134,7 @@ impl Desktop {
             last = Some(screen.clone());
             same.then(|| screen.clone())
         });
-        let screen = still.unwrap_or_else(|last| last);
-        let size = resvg::tiny_skia::IntSize::from_wh(screen.width as u32, screen.height as u32).unwrap();
-        Pixmap::from_vec(screen.rgba, size).unwrap().save_png(path).unwrap();
+        save(still.unwrap_or_else(|last| last), path);
     }
 
     fn on_display(&self, program: &str) -> Command {
@@ -144,6 +142,12 @@ impl Desktop {
         command.env("DISPLAY", &self.display);
         command
     }
+}
+
+/// Keeps what was on the screen as a PNG file.
+pub fn save(screen: Pixels, path: &Path) {
+    let size = IntSize::from_wh(screen.width as u32, screen.height as u32).unwrap();
+    Pixmap::from_vec(screen.rgba, size).unwrap().save_png(path).unwrap();
 }
 
 impl Program {
