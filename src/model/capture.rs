@@ -12,8 +12,9 @@ pub struct Capture {
     heads: usize,
     padded: usize,
     width: usize,
-    /// `[layer, batch, head, query, key]`
+    /// `[layer, batch, head, query, key]`; room for more may follow what is filled.
     weights: Vec<f32>,
+    filled: usize,
     /// `[layer + 1]` of `[batch, token, hidden]`: what enters layer 0, then what leaves each layer.
     hidden: Vec<Vec<f32>>,
 }
@@ -33,10 +34,12 @@ impl Probe for Capture {
             Site::Weights => {
                 let (rows, heads, queries, _) = tensor.size4()?;
                 (self.rows, self.heads, self.padded) = (rows as usize, heads as usize, queries as usize);
-                let start = self.weights.len();
-                self.weights.resize(start + tensor.numel(), 0.0);
-                copy(&tensor, &mut self.weights[start..])?;
-                self.layers = layer + 1;
+                let end = self.filled + tensor.numel();
+                if self.weights.len() < end {
+                    self.weights.resize(end, 0.0);
+                }
+                copy(&tensor, &mut self.weights[self.filled..end])?;
+                (self.filled, self.layers) = (end, layer + 1);
             }
             Site::Hidden => self.hidden.push(plain(&tensor)?),
             Site::Scores | Site::Context => {}
@@ -48,7 +51,10 @@ impl Probe for Capture {
 impl Capture {
     /// Sets memory aside for a whole pass, so that the weights are not moved while they come.
     pub fn with_room_for(layers: usize, rows: usize, heads: usize, tokens: usize) -> Self {
-        Self { weights: Vec::with_capacity(layers * rows * heads * tokens * tokens), ..Self::default() }
+        // Zeroed memory fresh from the system is not touched until the weights come.
+        let weights = vec![0.0; layers * rows * heads * tokens * tokens];
+        ask_for_large_pages(&weights);
+        Self { weights, ..Self::default() }
     }
 
     /// The attention maps of one row of the batch, cut to its own length of `tokens`.
@@ -92,9 +98,28 @@ impl Capture {
     ///
     /// # Errors
     /// [`ModelError::Run`] if the batch had more than one row.
-    pub fn into_single(self) -> Result<AttentionMaps, ModelError> {
+    pub fn into_single(mut self) -> Result<AttentionMaps, ModelError> {
+        self.weights.truncate(self.filled);
         Ok(AttentionMaps::from_vec(self.layers, self.heads, self.padded, self.weights)?)
     }
+}
+
+/// Asks Linux to back the buffer with large pages. Maps of 512 tokens fill some 20,000 small ones, and being given
+/// those one by one took a quarter of the whole forward pass.
+fn ask_for_large_pages(buffer: &[f32]) {
+    #[cfg(target_os = "linux")]
+    {
+        const PAGE: usize = 4096;
+        let start = (buffer.as_ptr() as usize).next_multiple_of(PAGE);
+        let end = (buffer.as_ptr() as usize + size_of_val(buffer)) / PAGE * PAGE;
+        if end > start {
+            // SAFETY: the range lies within the buffer, and this advice changes neither its contents nor its access.
+            // A kernel that does not know it says so, and nothing is lost.
+            unsafe { rustix::mm::madvise(start as *mut _, end - start, rustix::mm::Advice::LinuxHugepage) }.ok();
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = buffer;
 }
 
 /// A tensor's numbers in row-major order.
