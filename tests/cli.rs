@@ -192,7 +192,7 @@ fn wrong_use_ends_with_2_and_one_line() {
 #[test]
 fn a_failure_ends_with_1_and_names_its_cause() {
     let tiny = tiny();
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 7] = [
         (&["run", "--model", "no-such-model", "--text", "a", "--out", "x"], "no model “no-such-model”"),
         (
             &["heatmap", "--model", &tiny, "--text", "a", "--head", "9.99", "--out", "a.png"],
@@ -202,6 +202,10 @@ fn a_failure_ends_with_1_and_names_its_cause() {
         (&["run", "--model", &tiny, "--ids", "2 99", "--out", "x"], "99 is outside the vocabulary"),
         (&["run", "--model", &tiny, "--text", "a", "--out", "no/such/folder/x"], "cannot write no/such/folder/x"),
         (&["models", "--model", "tests"], "no config.json"),
+        (
+            &["heatmap", "--model", &tiny, "--text", "a", "--head", "0.0", "--out", "a.png", "--queries", "0..9"],
+            "no tokens 0..9: this text has 0..3",
+        ),
     ];
     for (arguments, wanted) in cases {
         let error = refusal(arguments, 1);

@@ -4,7 +4,7 @@
 mod support;
 
 use headlight::figure::{HeatmapFigure, Palette};
-use headlight::run::{ColorMap, HeadId, MapRange, Run, Texts, ViewSpec};
+use headlight::run::{ColorMap, Crop, HeadId, MapRange, Run, Texts, TokenRange, ViewSpec};
 use resvg::usvg;
 use std::sync::Arc;
 use support::runs::{model_info, run_of, run_with};
@@ -108,6 +108,21 @@ fn cells_have_the_colour_of_their_weight_at_their_place() {
     let near = |found: usize, wanted: f32| (found as f32 - wanted).abs() <= 1.5;
     assert!(near(x0, left as f32 + cell.0) && near(x1, left as f32 + 2.0 * cell.0), "key “a” is the second column");
     assert!(near(y0, top as f32 + 3.0 * cell.1) && near(y1, top as f32 + 4.0 * cell.1), "query “c” is the fourth row");
+}
+
+#[test]
+fn a_part_of_the_map_is_drawn_with_its_own_labels() {
+    let run = run_of(&model_info(1, 1), &Arc::new(Texts::single("aa bb cc dd")));
+    let range = |start, end| TokenRange { start, end };
+    let part = |queries, keys| ViewSpec { crop: Some(Crop { queries, keys }), ..ViewSpec::default() };
+    let drawn = draw(&run, &part(range(1, 3), range(3, 4)));
+    let labels = |word: &str| drawn.lines().filter(|line| line.trim() == word).count();
+    assert_eq!(["[CLS]", "aa", "bb", "cc", "dd"].map(labels), [0, 1, 1, 1, 0]);
+    assert!(drawn.contains("queries 1..3 and keys 3..4 of 6 tokens"));
+    for wrong in [range(3, 3), range(4, 2), range(0, 7)] {
+        let error = HeatmapFigure::new(&run, &part(wrong, range(0, 1))).draw().unwrap_err().to_string();
+        assert_eq!(error, format!("there are no tokens {wrong}: this text has 0..6"));
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use egui_kittest::{Harness, Node};
 use headlight::engine::{Command, Job, Link, Outcome, Request, RequestId, Response};
 use headlight::gui::{HeadlightApp, Opening};
-use headlight::run::{ModelInfo, Run, Texts};
+use headlight::run::{ModelInfo, Run, Texts, TokenRange};
 use support::runs::{model_info, run_of};
 
 /// Both sides: the window, and the engine that the test plays.
@@ -221,9 +221,44 @@ fn the_wheel_zooms_and_whole_map_goes_back() {
     });
     stage.harness.run_steps(40);
     assert!(!whole(&stage), "the wheel did not zoom");
+    // What is copied is what is shown.
+    let middle = stage.heatmap().rect().center();
+    right_click(&mut stage, middle);
+    let command = choose(&mut stage, "Copy command");
+    let option = |name: &str| {
+        let rest = command.split_once(name).expect("the option").1;
+        let range: TokenRange = rest.split(' ').next().unwrap().parse().unwrap();
+        range.end - range.start
+    };
+    for name in ["--queries ", "--keys "] {
+        assert!((4..62).contains(&option(name)), "{command}");
+    }
+    stage.harness.run();
     stage.harness.get_by_role_and_label(Role::Button, "Whole map").click();
     stage.harness.run();
     assert!(whole(&stage));
+}
+
+fn right_click(stage: &mut Stage, pos: egui::Pos2) {
+    stage.harness.hover_at(pos);
+    stage.harness.run();
+    for pressed in [true, false] {
+        let (button, modifiers) = (egui::PointerButton::Secondary, Modifiers::NONE);
+        stage.harness.event(Event::PointerButton { pos, button, pressed, modifiers });
+    }
+    stage.harness.run();
+}
+
+/// Chooses an entry of the menu, and gives the text that it puts on the clipboard.
+fn choose(stage: &mut Stage, entry: &str) -> String {
+    stage.harness.get_by_label(entry).click();
+    for _ in 0..5 {
+        stage.harness.step();
+        if let [text] = stage.copied().as_slice() {
+            return text.clone();
+        }
+    }
+    panic!("{entry} copied nothing");
 }
 
 #[test]
@@ -231,30 +266,7 @@ fn a_right_click_copies_the_row_and_the_command() {
     let mut stage = Stage::with_text("it didn't sit");
     let plot = stage.heatmap().rect();
     let second_row = plot.min + plot.size() * vec2(0.5, 0.3);
-    let right_click = |stage: &mut Stage| {
-        stage.harness.hover_at(second_row);
-        stage.harness.run();
-        for pressed in [true, false] {
-            stage.harness.event(Event::PointerButton {
-                pos: second_row,
-                button: egui::PointerButton::Secondary,
-                pressed,
-                modifiers: Modifiers::NONE,
-            });
-        }
-        stage.harness.run();
-    };
-    let choose = |stage: &mut Stage, entry: &str| {
-        stage.harness.get_by_label(entry).click();
-        for _ in 0..5 {
-            stage.harness.step();
-            if let [text] = stage.copied().as_slice() {
-                return text.clone();
-            }
-        }
-        panic!("{entry} copied nothing");
-    };
-    right_click(&mut stage);
+    right_click(&mut stage, second_row);
     let row = choose(&mut stage, "Copy row as TSV");
     let lines: Vec<Vec<&str>> = row.lines().map(|line| line.split('\t').collect()).collect();
     assert_eq!(lines[0], ["query", "[CLS]", "it", "didn't", "sit", "[SEP]"]);
@@ -262,7 +274,7 @@ fn a_right_click_copies_the_row_and_the_command() {
     let weights: Vec<f32> = lines[1][1..].iter().map(|number| number.parse().unwrap()).collect();
     assert!((weights.iter().sum::<f32>() - 1.0).abs() < 1e-5 && weights[1] > 0.8, "{weights:?}");
     stage.harness.run();
-    right_click(&mut stage);
+    right_click(&mut stage, second_row);
     let command = choose(&mut stage, "Copy command");
     assert_eq!(
         command,

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::input::{InputArgs, ModelArgs};
 use super::print;
 use crate::figure::HeatmapFigure;
-use crate::run::{ColorMap, HeadId, MapRange, Run, ViewSpec, write_whole};
+use crate::run::{ColorMap, Crop, HeadId, MapRange, Run, TokenRange, ViewSpec, write_whole};
 
 #[derive(Debug, Args)]
 pub struct HeatmapArgs {
@@ -33,6 +33,12 @@ pub struct HeatmapArgs {
     /// What the colours' upper end stands for: the head's own largest weight, that of all heads, or 1.
     #[arg(long, value_enum, default_value = "head")]
     range: RangeArg,
+    /// Draw only these queries (rows): first..end, counted from 0.
+    #[arg(long, value_name = "FIRST..END")]
+    queries: Option<TokenRange>,
+    /// Draw only these keys (columns): first..end, counted from 0.
+    #[arg(long, value_name = "FIRST..END")]
+    keys: Option<TokenRange>,
     /// Pixels an inch; the picture is 10 × 8 inches.
     #[arg(long, value_name = "DPI", default_value = "200", value_parser = clap::value_parser!(u16).range(20..=1200))]
     dpi: u16,
@@ -65,7 +71,10 @@ pub fn perform(args: &HeatmapArgs) -> Result<()> {
         head.within(layers, heads)?;
     }
     let run = args.input.run(&model)?;
-    let view = |head| ViewSpec { head, colors: args.colors, range: args.range.into() };
+    let all = TokenRange { start: 0, end: run.attention.tokens() };
+    let crop = (args.queries.is_some() || args.keys.is_some())
+        .then(|| Crop { queries: args.queries.unwrap_or(all), keys: args.keys.unwrap_or(all) });
+    let view = |head| ViewSpec { head, colors: args.colors, range: args.range.into(), crop };
     match (args.head, &args.out, &args.out_dir) {
         (Some(head), Some(out), _) => {
             draw(&run, &view(head), out, args.dpi)?;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use base64::Engine;
+use ndarray::s;
 use plotters::coord::ranged1d::{KeyPointHint, Ranged};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -12,7 +13,7 @@ use super::fonts::drawable;
 use super::labels::{every_nth, shorten, token_labels};
 use super::render::text_widths;
 use super::{Cells, FigureError, Palette, Svg, paint, printable};
-use crate::run::{HeadId, Run, ViewSpec};
+use crate::run::{Crop, HeadId, Run, TokenRange, ViewSpec};
 
 /// What the axes are called, everywhere: rows are queries, columns are keys.
 pub mod axis {
@@ -64,6 +65,8 @@ impl<'a> HeatmapFigure<'a> {
             let root = SVGBackend::with_string(&mut document, (self.width, self.height)).into_drawing_area();
             draw_with(&root, self, &layout, upper).map_err(|error| FigureError::Draw(error.to_string()))?;
         }
+        let crop = self.crop()?;
+        let map = map.slice_move(s![crop.queries.range(), crop.keys.range()]);
         let cells = image(&layout.plot, &paint(map, upper, &palette, usize::MAX))?;
         let rgb: Vec<u8> = palette.steps().iter().rev().flatten().copied().collect();
         let bar = image(&layout.bar, &Cells { width: 1, height: 256, rgb })?;
@@ -71,6 +74,13 @@ impl<'a> HeatmapFigure<'a> {
         let end = document.rfind("</svg>").unwrap_or(document.len());
         document.insert_str(end, &(cells + &bar));
         Ok(Svg(document))
+    }
+
+    /// The part that is drawn: all of it unless the view says otherwise.
+    fn crop(&self) -> Result<Crop, FigureError> {
+        let tokens = self.run.attention.tokens();
+        let all = TokenRange { start: 0, end: tokens };
+        Ok(self.view.crop.unwrap_or(Crop { queries: all, keys: all }).within(tokens)?)
     }
 
     fn title(&self) -> String {
@@ -86,7 +96,10 @@ impl<'a> HeatmapFigure<'a> {
         };
         // A first cut by count: the exact one measures, and measuring a whole book takes its time.
         let quoted = (!text.is_empty()).then(|| shorten(&printable(&text), 200));
-        let notes = quoted.into_iter().chain(self.run.input.cut_notice()).collect();
+        let part = self.view.crop.map(|crop| {
+            format!("queries {} and keys {} of {} tokens", crop.queries, crop.keys, self.run.attention.tokens())
+        });
+        let notes = quoted.into_iter().chain(self.run.input.cut_notice()).chain(part).collect();
         Ok(fit(notes, NOTE, self.width as f32 * 0.7)?.0)
     }
 }
@@ -103,7 +116,8 @@ struct Layout {
     plot: Area,
     bar: Area,
     notes: Vec<String>,
-    labels: Vec<String>,
+    rows: Vec<String>,
+    columns: Vec<String>,
     label_size: f32,
     /// Labels of the vertical axis stand at every n-th token, those of the horizontal one likewise.
     every_row: usize,
@@ -116,22 +130,24 @@ impl Layout {
     fn new(figure: &HeatmapFigure<'_>) -> Result<Self, FigureError> {
         let (width, height) = (figure.width as f32, figure.height as f32);
         let notes = figure.notes()?;
-        let labels = token_labels(&figure.run.input);
-        let count = labels.len().max(1) as f32;
+        let all = token_labels(&figure.run.input);
+        let crop = figure.crop()?;
+        let (rows, columns) = (all[crop.queries.range()].to_vec(), all[crop.keys.range()].to_vec());
+        let (row_count, column_count) = (rows.len().max(1) as f32, columns.len().max(1) as f32);
         // A first guess of the cells decides the size of the labels, whose width then decides the cells.
-        let guess = (height * 0.7 / count).min(width * 0.7 / count);
+        let guess = (height * 0.7 / row_count).min(width * 0.7 / column_count);
         let label_size = (guess * 0.85).clamp(SMALLEST_LABEL, LABEL);
         let line = label_size * 1.25;
+        let most = width * LABEL_SHARE;
+        let (rows, longest_row) = fit(rows, label_size, most)?;
+        let (columns, longest_column) = fit(columns, label_size, most)?;
 
         let top = MARGIN + TITLE + 8.0 + notes.len() as f32 * (NOTE + 6.0) + 6.0;
-        let most = width * LABEL_SHARE;
-        let (labels, longest) = fit(labels, label_size, most)?;
-
-        let left = MARGIN + AXIS + 8.0 + longest + 6.0;
+        let left = MARGIN + AXIS + 8.0 + longest_row + 6.0;
         let right = 30.0 + BAR + 52.0 + AXIS + MARGIN;
         let plot_width = width - left - right;
-        let upright = longest + 8.0 > plot_width / count;
-        let under = if upright { longest } else { line };
+        let upright = longest_column + 8.0 > plot_width / column_count;
+        let under = if upright { longest_column } else { line };
         let plot_height = height - top - under - 6.0 - 8.0 - AXIS - MARGIN;
         let plot = Area { x: left, y: top, width: plot_width, height: plot_height };
         let bar = Area { x: left + plot_width + 30.0, y: top, width: BAR, height: plot_height };
@@ -139,10 +155,11 @@ impl Layout {
             plot,
             bar,
             notes,
-            labels,
+            rows,
+            columns,
             label_size,
-            every_row: every_nth(plot_height / count, line),
-            every_column: every_nth(plot_width / count, if upright { line } else { 0.0 }),
+            every_row: every_nth(plot_height / row_count, line),
+            every_column: every_nth(plot_width / column_count, if upright { line } else { 0.0 }),
             upright,
         })
     }
@@ -185,23 +202,21 @@ fn draw_with<'a>(root: &Root<'a>, figure: &HeatmapFigure<'_>, layout: &Layout, u
 
 fn draw_labels<'a>(root: &Root<'a>, layout: &Layout) -> Drawn<'a> {
     let Area { x, y, width, height } = layout.plot;
-    let count = layout.labels.len() as f32;
-    let (cell_width, cell_height) = (width / count, height / count);
-    for (token, label) in layout.labels.iter().enumerate() {
-        if token % layout.every_row == 0 {
-            let at = (x - 6.0, y + (token as f32 + 0.5) * cell_height);
-            text(root, label, at, layout.label_size, &INK, HPos::Right, FontTransform::None)?;
-        }
-        if token % layout.every_column == 0 {
-            let (dx, anchor, turn) = if layout.upright {
-                (0.0, HPos::Right, FontTransform::Rotate270)
-            } else {
-                (0.0, HPos::Center, FontTransform::None)
-            };
-            let down = if layout.upright { 6.0 } else { 6.0 + layout.label_size / 2.0 };
-            let at = (x + (token as f32 + 0.5) * cell_width + dx, y + height + down);
-            text(root, label, at, layout.label_size, &INK, anchor, turn)?;
-        }
+    let size = layout.label_size;
+    let cell = height / layout.rows.len() as f32;
+    for (token, label) in layout.rows.iter().enumerate().step_by(layout.every_row) {
+        let at = (x - 6.0, y + (token as f32 + 0.5) * cell);
+        text(root, label, at, size, &INK, HPos::Right, FontTransform::None)?;
+    }
+    let cell = width / layout.columns.len() as f32;
+    let (down, anchor, turn) = if layout.upright {
+        (6.0, HPos::Right, FontTransform::Rotate270)
+    } else {
+        (6.0 + size / 2.0, HPos::Center, FontTransform::None)
+    };
+    for (token, label) in layout.columns.iter().enumerate().step_by(layout.every_column) {
+        let at = (x + (token as f32 + 0.5) * cell, y + height + down);
+        text(root, label, at, size, &INK, anchor, turn.clone())?;
     }
     Ok(())
 }

@@ -184,7 +184,8 @@ impl HeadlightApp {
         let Some(decision) = self.export.as_mut().and_then(|dialog| dialog.show(ui)) else { return };
         match (decision, self.conversation.run()) {
             (Decision::Write(path), Some(run)) => {
-                self.workshop.write(ui.ctx(), run.clone(), self.view.clone(), path);
+                let as_shown = self.heatmap.as_shown(run, &self.view);
+                self.workshop.write(ui.ctx(), run.clone(), as_shown, path);
             }
             (Decision::Browse(path), _) => self.workshop.ask_for_path(ui.ctx(), &path),
             (Decision::Close, _) | (Decision::Write(_), None) => self.export = None,

@@ -11,7 +11,7 @@ use super::app::Action;
 use super::marks;
 use super::share::{self, Copied};
 use crate::figure::{Palette, axis, every_nth, paint, ticks, token_labels};
-use crate::run::{ColorMap, HeadId, MapRange, Run, ViewSpec};
+use crate::run::{ColorMap, Crop, HeadId, MapRange, Run, TokenRange, ViewSpec};
 
 /// The large heatmap with what it remembers between frames.
 pub struct Heatmap {
@@ -78,6 +78,20 @@ impl Heatmap {
         self.window = WHOLE;
     }
 
+    /// The view with the part of the map that is on the screen, in whole tokens.
+    pub fn as_shown(&self, run: &Run, view: &ViewSpec) -> ViewSpec {
+        let tokens = run.attention.tokens();
+        let part = |from: f32, to: f32| TokenRange {
+            start: (from * tokens as f32 + 0.001) as usize,
+            end: ((to * tokens as f32 - 0.001).ceil() as usize).min(tokens),
+        };
+        let crop = self.is_zoomed().then(|| Crop {
+            queries: part(self.window.top(), self.window.bottom()),
+            keys: part(self.window.left(), self.window.right()),
+        });
+        ViewSpec { crop, ..view.clone() }
+    }
+
     pub fn show(&mut self, ui: &mut Ui, run: &Arc<Run>, view: &ViewSpec, actions: &mut Vec<Action>) {
         let space = ui.available_size().max(vec2(220.0, 160.0));
         let (area, _) = ui.allocate_exact_size(space, Sense::hover());
@@ -109,7 +123,8 @@ impl Heatmap {
             self.menu_row = query;
         }
         let entries = [Copied::Picture, Copied::Row(self.menu_row), Copied::Command];
-        response.context_menu(|ui| share::menu(ui, view, &entries, actions));
+        let as_shown = self.as_shown(run, view);
+        response.context_menu(|ui| share::menu(ui, &as_shown, &entries, actions));
         if let Some(text) = hovered.and_then(|cell| weight_at(run, view, &labels, cell)) {
             response.on_hover_text_at_pointer(text);
         }

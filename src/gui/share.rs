@@ -64,6 +64,10 @@ pub fn command(run: &Run, view: &ViewSpec) -> String {
         MapRange::All => option("range", "all"),
         MapRange::Unit => option("range", "unit"),
     }
+    if let Some(crop) = view.crop {
+        option("queries", &crop.queries.to_string());
+        option("keys", &crop.keys.to_string());
+    }
     option("out", &file_name(view));
     words.join(" ")
 }

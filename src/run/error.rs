@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use super::HeadId;
+use super::{HeadId, TokenRange};
 
 /// What can be wrong with plain run data.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +11,10 @@ pub enum RunError {
     NoSuchHead { head: HeadId, layers: usize, heads: usize },
     #[error("an attention map of {layers} layers, {heads} heads and {tokens} tokens needs {} numbers, not {found}", layers * heads * tokens * tokens)]
     BadMapSize { layers: usize, heads: usize, tokens: usize, found: usize },
+    #[error("“{0}” is no range of tokens: write first..end, counted from 0, as in 3..10")]
+    NoTokenRange(String),
+    #[error("there are no tokens {range}: this text has 0..{tokens}")]
+    BadTokens { range: TokenRange, tokens: usize },
     #[error("“{text}” is no colour map: choose one of {}", known.join(", "))]
     BadColorMap { text: String, known: Vec<&'static str> },
     #[error("cannot write {}: {cause}", path.display())]

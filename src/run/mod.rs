@@ -18,4 +18,4 @@ pub use maps::{AttentionMap, AttentionMaps};
 pub use model_info::{ModelInfo, Pooling, PoolingMode};
 pub use outcome::{Embedding, Run};
 pub use token::{Input, Limit, Role, Segment, Span, Texts, Token};
-pub use view::{ColorMap, MapRange, ViewSpec};
+pub use view::{ColorMap, Crop, MapRange, TokenRange, ViewSpec};

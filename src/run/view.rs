@@ -1,4 +1,5 @@
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,60 @@ pub struct ViewSpec {
     pub head: HeadId,
     pub colors: ColorMap,
     pub range: MapRange,
+    /// The part of the map that is shown; the whole where this is `None`.
+    pub crop: Option<Crop>,
+}
+
+/// A part of a map: some queries and some keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Crop {
+    pub queries: TokenRange,
+    pub keys: TokenRange,
+}
+
+impl Crop {
+    /// Checks that both ranges lie within so many tokens.
+    ///
+    /// # Errors
+    /// [`RunError::BadTokens`], which names the valid range.
+    pub fn within(self, tokens: usize) -> Result<Self, RunError> {
+        for range in [self.queries, self.keys] {
+            if range.start >= range.end || range.end > tokens {
+                return Err(RunError::BadTokens { range, tokens });
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// Neighbouring tokens, written `3..10`: counted from 0, the last one not included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenRange {
+    pub start: usize,
+    pub end: usize,
+}
+
+impl TokenRange {
+    pub fn range(self) -> Range<usize> {
+        self.start..self.end
+    }
+}
+
+impl fmt::Display for TokenRange {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}..{}", self.start, self.end)
+    }
+}
+
+impl FromStr for TokenRange {
+    type Err = RunError;
+
+    fn from_str(text: &str) -> Result<Self, RunError> {
+        let ends = text.trim().split_once("..");
+        let ends = ends.and_then(|(start, end)| Some((start.parse().ok()?, end.parse().ok()?)));
+        let (start, end) = ends.ok_or_else(|| RunError::NoTokenRange(text.to_owned()))?;
+        Ok(Self { start, end })
+    }
 }
 
 /// Which weights the ends of the colour bar stand for.
