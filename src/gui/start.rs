@@ -67,20 +67,28 @@ pub fn open(opening: Opening, theme: Option<Theme>) -> Result<(), OpenError> {
     }));
     match outcome {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => {
-            // winit puts the place in its own source before the cause.
-            let cause = one_line(&error);
-            Err(OpenError(
-                cause
-                    .split_once(".rs:")
-                    .map_or(cause.as_str(), |(_, rest)| rest.split_once(": ").map_or(rest, |(_, cause)| cause))
-                    .to_owned(),
-            ))
-        }
+        Ok(Err(error)) => Err(OpenError(cause_of(&error))),
         Err(panic) if opened.load(Ordering::Relaxed) => resume_unwind(panic),
         Err(panic) => {
             let cause = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
             Err(OpenError(cause.unwrap_or("the window system gave no reason").replace('\n', " ")))
+        }
+    }
+}
+
+fn cause_of(error: &eframe::Error) -> String {
+    let told = one_line(error);
+    match error {
+        eframe::Error::Glutin(_) | eframe::Error::NoGlutinConfigs(..) | eframe::Error::OpenGL(_) => {
+            let detail = told.rsplit("Error: ").next().unwrap_or(&told);
+            format!(
+                "no OpenGL driver that works was found ({detail}); Debian's are in the packages libgl1, libgl1-mesa-dri and libegl1"
+            )
+        }
+        _ => {
+            // winit puts the place in its own source before the cause.
+            let cause = told.split_once(".rs:").and_then(|(_, rest)| rest.split_once(": ")).map(|(_, cause)| cause);
+            cause.unwrap_or(&told).to_owned()
         }
     }
 }
