@@ -60,7 +60,7 @@ fn check(reference: &Reference, case: &str, run: &Run) {
     assert_eq!(ids, reference.ids(&format!("{case}/input_ids")), "{case}: ids");
     assert_eq!(types, reference.ids(&format!("{case}/token_type_ids")), "{case}: token types");
 
-    let attention: Vec<f32> = run.attention.weights().iter().copied().collect();
+    let attention: Vec<f32> = run.attention.iter().collect();
     let hidden: Vec<f32> = run.hidden.iter().flat_map(|layer| layer.iter().copied()).collect();
     let compare = |name: &str, ours: &[f32], relative: bool| {
         let whole = reference.floats(&format!("{case}/{name}"));

@@ -94,7 +94,7 @@ impl Model {
         let start = Instant::now();
         let tokens = input.tokens.len();
         let batch = Batch::from_tokens(&[&input.tokens])?;
-        let mut capture = Capture::with_room_for(self.info.layers, 1, self.info.heads, tokens);
+        let mut capture = Capture::default();
         let last = self.encoder.forward(&batch, &mut (watcher, &mut capture))?;
         let pooler_output = self.encoder.pool(&last)?.as_ref().map(vector).transpose()?;
         let hidden = capture.hidden(0, tokens)?;

@@ -9,8 +9,8 @@ pub enum RunError {
     BadHead(String),
     #[error("there is no head {head}: this model has layers 0 to {} and heads 0 to {}", layers.saturating_sub(1), heads.saturating_sub(1))]
     NoSuchHead { head: HeadId, layers: usize, heads: usize },
-    #[error("an attention map of {layers} layers, {heads} heads and {tokens} tokens needs {} numbers, not {found}", layers * heads * tokens * tokens)]
-    BadMapSize { layers: usize, heads: usize, tokens: usize, found: usize },
+    #[error("attention maps of {heads} heads and {tokens} × {tokens} tokens were expected, not {found:?}")]
+    BadMapShape { found: (usize, usize, usize), heads: usize, tokens: usize },
     #[error("“{0}” is no range of tokens: write first..end, counted from 0, as in 3..10")]
     NoTokenRange(String),
     #[error("there are no tokens {range}: this text has 0..{tokens}")]

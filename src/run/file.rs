@@ -4,7 +4,7 @@ use std::path::Path;
 
 use safetensors::{Dtype, View};
 
-use super::{Run, RunError};
+use super::{AttentionMaps, Run, RunError};
 
 /// Writes a run as safetensors.
 ///
@@ -22,7 +22,7 @@ pub fn write_safetensors(run: &Run, path: &Path) -> Result<(), RunError> {
     let mut tensors = vec![
         ("input_ids", Stored::integers(tokens.iter().map(|token| token.id))),
         ("token_type_ids", Stored::integers(tokens.iter().map(|token| token.type_id))),
-        ("attention", Stored::floats(run.attention.weights())),
+        ("attention", Stored::maps(&run.attention)),
         ("sentence_embedding", Stored::floats(&run.embedding.values)),
     ];
     tensors.extend(run.last_hidden_state().map(|last| ("last_hidden_state", Stored::floats(last))));
@@ -67,6 +67,12 @@ impl Stored {
     fn integers(values: impl ExactSizeIterator<Item = u32>) -> Self {
         let shape = vec![values.len()];
         Self { dtype: Dtype::I64, shape, bytes: values.flat_map(|value| i64::from(value).to_le_bytes()).collect() }
+    }
+
+    /// `[layer, head, query, key]`
+    fn maps(maps: &AttentionMaps) -> Self {
+        let shape = vec![maps.layers(), maps.heads(), maps.tokens(), maps.tokens()];
+        Self { dtype: Dtype::F32, shape, bytes: maps.iter().flat_map(f32::to_le_bytes).collect() }
     }
 
     fn floats<D: ndarray::Dimension>(values: &ndarray::Array<f32, D>) -> Self {

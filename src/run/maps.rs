@@ -1,38 +1,49 @@
-use ndarray::{Array4, ArrayView2, s};
+use std::sync::Arc;
+
+use ndarray::{Array3, ArrayView2, Axis};
 
 use super::{HeadId, RunError};
 
 /// Attention weights of every head: `[layer, head, query, key]`, each row a probability distribution over keys.
+///
+/// A layer is shared, not copied, by runs in which it is the same.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttentionMaps {
-    weights: Array4<f32>,
+    /// One a layer: `[head, query, key]`, in standard order.
+    layers: Vec<Arc<Array3<f32>>>,
+    heads: usize,
+    tokens: usize,
 }
 
 /// The weights of one head: `[query, key]`. Rows attend, columns are attended to.
 pub type AttentionMap<'a> = ArrayView2<'a, f32>;
 
 impl AttentionMaps {
-    /// Takes weights in row-major order `[layer, head, query, key]`.
+    /// Takes one array `[head, query, key]` a layer.
     ///
     /// # Errors
-    /// [`RunError::BadMapSize`] if there are too many or too few of them.
-    pub fn from_vec(layers: usize, heads: usize, tokens: usize, weights: Vec<f32>) -> Result<Self, RunError> {
-        let found = weights.len();
-        let weights = Array4::from_shape_vec((layers, heads, tokens, tokens), weights)
-            .map_err(|_| RunError::BadMapSize { layers, heads, tokens, found })?;
-        Ok(Self { weights })
+    /// [`RunError::BadMapShape`] if there is none, or they are not square and of one shape.
+    pub fn from_layers(layers: Vec<Arc<Array3<f32>>>) -> Result<Self, RunError> {
+        let first = layers.first().map_or((0, 0, 0), |layer| layer.dim());
+        let (heads, tokens, _) = first;
+        let wrong = |layer: &&Arc<Array3<f32>>| layer.dim() != (heads, tokens, tokens) || !layer.is_standard_layout();
+        if layers.is_empty() || layers.iter().any(|layer| wrong(&layer)) {
+            let found = layers.iter().find(wrong).map_or(first, |layer| layer.dim());
+            return Err(RunError::BadMapShape { found, heads, tokens });
+        }
+        Ok(Self { layers, heads, tokens })
     }
 
     pub fn layers(&self) -> usize {
-        self.weights.dim().0
+        self.layers.len()
     }
 
     pub fn heads(&self) -> usize {
-        self.weights.dim().1
+        self.heads
     }
 
     pub fn tokens(&self) -> usize {
-        self.weights.dim().2
+        self.tokens
     }
 
     /// One head's map.
@@ -41,21 +52,26 @@ impl AttentionMaps {
     /// [`RunError::NoSuchHead`] if the model has no such head.
     pub fn head(&self, id: HeadId) -> Result<AttentionMap<'_>, RunError> {
         let id = id.within(self.layers(), self.heads())?;
-        Ok(self.weights.slice(s![id.layer, id.head, .., ..]))
+        Ok(self.layers[id.layer].index_axis(Axis(0), id.head))
+    }
+
+    /// All heads of one layer, `[head, query, key]`.
+    pub fn layer(&self, layer: usize) -> Option<&Arc<Array3<f32>>> {
+        self.layers.get(layer)
+    }
+
+    /// All weights in the order `[layer, head, query, key]`.
+    pub fn iter(&self) -> impl Iterator<Item = f32> {
+        self.layers.iter().flat_map(|layer| layer.iter().copied())
     }
 
     /// The largest weight of all heads.
     pub fn max(&self) -> f32 {
-        self.weights.iter().copied().fold(0.0, f32::max)
+        self.iter().fold(0.0, f32::max)
     }
 
-    /// All weights, `[layer, head, query, key]`.
-    pub fn weights(&self) -> &Array4<f32> {
-        &self.weights
-    }
-
-    /// Memory that the weights take, in bytes.
+    /// Memory that the weights take, shared layers included, in bytes.
     pub fn bytes(&self) -> usize {
-        self.weights.len() * size_of::<f32>()
+        self.layers() * self.heads * self.tokens * self.tokens * size_of::<f32>()
     }
 }

@@ -12,7 +12,7 @@ pub struct Run {
     pub input: Input,
     pub attention: AttentionMaps,
     /// The hidden state that enters layer 0, then the one that leaves each layer: `[layers + 1]` of `[token, hidden]`.
-    pub hidden: Vec<Array2<f32>>,
+    pub hidden: Vec<Arc<Array2<f32>>>,
     /// The pooler's output `[hidden]`, where the model has a pooler.
     pub pooler_output: Option<Array1<f32>>,
     pub embedding: Embedding,
@@ -31,7 +31,7 @@ pub struct Embedding {
 impl Run {
     /// The last layer's output, `[token, hidden]`.
     pub fn last_hidden_state(&self) -> Option<&Array2<f32>> {
-        self.hidden.last()
+        self.hidden.last().map(Arc::as_ref)
     }
 
     /// What the reader must be told about this run, most important first.

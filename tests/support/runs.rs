@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use headlight::run::{AttentionMaps, Embedding, Input, ModelInfo, Pooling, Role, Run, Segment, Span, Texts, Token};
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, Array3};
 
 pub fn model_info(layers: usize, heads: usize) -> Arc<ModelInfo> {
     Arc::new(ModelInfo {
@@ -54,21 +54,19 @@ pub fn run_with(info: &Arc<ModelInfo>, texts: &Arc<Texts>, weight: impl Fn(usize
         tokens.push(marker("[SEP]", segment));
     }
     let n = tokens.len();
-    let mut weights = Vec::new();
-    for layer in 0..info.layers {
-        for head in 0..info.heads {
-            for query in 0..n {
-                let row: Vec<f32> = (0..n).map(|key| weight(layer, head, query, key)).collect();
-                let sum: f32 = row.iter().sum();
-                weights.extend(row.iter().map(|value| value / sum));
-            }
+    let layers = (0..info.layers).map(|layer| {
+        let mut weights =
+            Array3::from_shape_fn((info.heads, n, n), |(head, query, key)| weight(layer, head, query, key));
+        for mut row in weights.rows_mut() {
+            row /= row.sum();
         }
-    }
+        Arc::new(weights)
+    });
     Run {
         model: info.clone(),
         input: Input { texts: texts.clone(), full_length: n, tokens, limit: None },
-        attention: AttentionMaps::from_vec(info.layers, info.heads, n, weights).unwrap(),
-        hidden: vec![Array2::zeros((n, info.hidden)); info.layers + 1],
+        attention: AttentionMaps::from_layers(layers.collect()).unwrap(),
+        hidden: vec![Arc::new(Array2::zeros((n, info.hidden))); info.layers + 1],
         pooler_output: None,
         embedding: Embedding { values: Array1::zeros(info.hidden), pooling: Pooling::default() },
         elapsed: Duration::from_micros(12_300),
