@@ -66,7 +66,7 @@ pub fn run_with(info: &Arc<ModelInfo>, texts: &Arc<Texts>, weight: impl Fn(usize
         model: info.clone(),
         input: Input { texts: texts.clone(), full_length: n, tokens, limit: None },
         attention: AttentionMaps::from_layers(layers.collect()).unwrap(),
-        hidden: vec![Arc::new(Array2::zeros((n, info.hidden))); info.layers + 1],
+        hidden: (0..=info.layers).map(|_| Arc::new(Array2::zeros((n, info.hidden)))).collect(),
         pooler_output: None,
         embedding: Embedding { values: Array1::zeros(info.hidden), pooling: Pooling::default() },
         elapsed: Duration::from_micros(12_300),
