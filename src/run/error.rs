@@ -7,6 +7,10 @@ use super::{HeadId, TokenRange};
 pub enum RunError {
     #[error("“{0}” is no head: write layer.head, both counted from 0, as in 3.4")]
     BadHead(String),
+    #[error("“{0}” names no heads: write layer.head with * for all, as in 3.4, 3.*, *.4 or *.*")]
+    BadHeadPattern(String),
+    #[error("“{text}” is no edit: {cause}")]
+    BadEdit { text: String, cause: String },
     #[error("there is no head {head}: this model has layers 0 to {} and heads 0 to {}", layers.saturating_sub(1), heads.saturating_sub(1))]
     NoSuchHead { head: HeadId, layers: usize, heads: usize },
     #[error("attention maps of {heads} heads and {tokens} × {tokens} tokens were expected, not {found:?}")]

@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows libtorch or a window. A [`Run`] is made once and shared behind an `Arc`.
 
+mod edit;
 mod error;
 mod file;
 mod head;
@@ -11,6 +12,7 @@ mod outcome;
 mod token;
 mod view;
 
+pub use edit::{Edit, HeadPattern, Intervention, Source, TokenChoice};
 pub use error::{RunError, one_line};
 pub use file::{write_safetensors, write_whole};
 pub use head::HeadId;
