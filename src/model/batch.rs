@@ -77,6 +77,11 @@ impl Batch {
         self.lengths.len()
     }
 
+    /// The length of each row without its padding.
+    pub fn lengths(&self) -> &[usize] {
+        &self.lengths
+    }
+
     /// The length of the longest row, to which the others are padded.
     pub fn padded(&self) -> usize {
         self.padded

@@ -15,6 +15,8 @@ pub struct Capture {
     width: usize,
     /// One a layer: `[batch, head, query, key]`.
     weights: Vec<Vec<f32>>,
+    /// One a layer: `[batch, head, token, head_dim]`.
+    context: Vec<Vec<f32>>,
     /// `[layer + 1]` of `[batch, token, hidden]`: what enters the first layer, then what leaves each layer.
     hidden: Vec<Vec<f32>>,
 }
@@ -35,8 +37,9 @@ impl Probe for Capture {
                 self.heads = tensor.size4()?.1 as usize;
                 self.weights.push(plain(&tensor)?);
             }
+            Site::Context => self.context.push(plain(&tensor)?),
             Site::Hidden => self.hidden.push(plain(&tensor)?),
-            Site::Scores | Site::Context => {}
+            Site::Scores => {}
         }
         Ok(tensor)
     }
@@ -59,35 +62,34 @@ impl Capture {
                     kept.extend_from_slice(&layer[start..start + tokens]);
                 }
             }
-            self.layer(kept, tokens)
+            cube(kept, (self.heads, tokens, tokens))
         };
         let layers = self.weights.iter().map(cut).collect::<Result<_, _>>()?;
         Ok(AttentionMaps::from_layers(layers)?)
     }
 
-    /// The maps of a batch of one, one `[head, query, key]` a layer, without copying them once more.
+    /// The maps of a batch of one, without copying them once more.
     ///
     /// # Errors
     /// [`ModelError::BadInput`] if the batch had more than one row.
-    pub fn into_layers(mut self) -> Result<Vec<Arc<Array3<f32>>>, ModelError> {
+    pub fn into_single(self) -> Result<AttentionMaps, ModelError> {
+        Ok(AttentionMaps::from_layers(self.into_parts()?.weights)?)
+    }
+
+    /// Everything of a batch of one, layer by layer, without copying it once more.
+    pub(super) fn into_parts(mut self) -> Result<Parts, ModelError> {
         if self.rows != 1 {
             return Err(ModelError::BadInput(format!("a batch of {} rows is no single text", self.rows)));
         }
-        let weights = std::mem::take(&mut self.weights);
-        weights.into_iter().map(|layer| self.layer(layer, self.padded)).collect()
-    }
-
-    /// As [`into_layers`](Self::into_layers), for a pass through all layers.
-    ///
-    /// # Errors
-    /// As [`into_layers`](Self::into_layers).
-    pub fn into_single(self) -> Result<AttentionMaps, ModelError> {
-        Ok(AttentionMaps::from_layers(self.into_layers()?)?)
-    }
-
-    fn layer(&self, weights: Vec<f32>, tokens: usize) -> Result<Arc<Array3<f32>>, ModelError> {
-        let array = Array3::from_shape_vec((self.heads, tokens, tokens), weights);
-        array.map(Arc::new).map_err(|error| ModelError::BadInput(error.to_string()))
+        let hidden = self.hidden(0, self.padded)?;
+        let (weights, context) = (std::mem::take(&mut self.weights), std::mem::take(&mut self.context));
+        let (n, head_dim) = (self.padded, self.width / self.heads.max(1));
+        let cube = |layer: Vec<f32>, last: usize| cube(layer, (self.heads, n, last));
+        Ok(Parts {
+            weights: weights.into_iter().map(|layer| cube(layer, n)).collect::<Result<_, _>>()?,
+            context: context.into_iter().map(|layer| cube(layer, head_dim)).collect::<Result<_, _>>()?,
+            hidden,
+        })
     }
 
     fn check(&self, row: usize, tokens: usize) -> Result<(), ModelError> {
@@ -111,6 +113,22 @@ impl Capture {
         };
         self.hidden.iter().map(cut).collect()
     }
+}
+
+/// What was captured of one text.
+pub(super) struct Parts {
+    /// One a layer: `[head, query, key]`.
+    pub weights: Vec<Arc<Array3<f32>>>,
+    /// One a layer: `[head, token, head_dim]`.
+    pub context: Vec<Arc<Array3<f32>>>,
+    /// What entered the first layer of the pass, then what left each: `[token, hidden]`.
+    pub hidden: Vec<Arc<Array2<f32>>>,
+}
+
+/// Numbers in row-major order as a shared array.
+pub(super) fn cube(values: Vec<f32>, shape: (usize, usize, usize)) -> Result<Arc<Array3<f32>>, ModelError> {
+    let array = Array3::from_shape_vec(shape, values);
+    array.map(Arc::new).map_err(|error| ModelError::BadInput(error.to_string()))
 }
 
 /// A tensor's numbers in row-major order.

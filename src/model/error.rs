@@ -35,6 +35,8 @@ pub enum ModelError {
     BadInput(String),
     #[error("this model has no tokenizer beside its weights, so it takes only token numbers (--ids)")]
     NoTokenizer,
+    #[error("{} cannot be taken from: {cause}", path.display())]
+    BadSource { path: PathBuf, cause: String },
     #[error("no model is open")]
     NotLoaded,
     /// A probe asked for the pass to stop between two layers.

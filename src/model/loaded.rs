@@ -2,12 +2,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ndarray::Array1;
+use ndarray::{Array1, Array2, Array3};
 use tch::Tensor;
 
-use super::capture::plain;
-use super::{Batch, Capture, Encoder, ModelError, Probe, pooling};
-use crate::run::{Input, Limit, ModelInfo, Run, Texts};
+use super::capture::{cube, plain};
+use super::{Batch, Capture, Encoder, ModelError, Plan, Probe, Sources, Surgery, pooling};
+use crate::run::{AttentionMaps, Edit, Input, Limit, ModelInfo, Run, Texts};
 use crate::text::{TextEncoder, parse_ids};
 
 /// A model as a reader opens it: encoder, tokenizer, and how it makes a sentence's vector.
@@ -86,24 +86,163 @@ impl Model {
         Ok(parse_ids(ids, self.info.vocabulary, self.info.positions, self.tokenizer.as_ref())?)
     }
 
+    /// Whether a piece is a marker of the model's own, such as `[CLS]`.
+    pub fn is_marker(&self, piece: &str) -> bool {
+        self.tokenizer.as_ref().is_some_and(|tokenizer| tokenizer.is_marker_piece(piece))
+    }
+
     /// One forward pass with everything captured. `watcher` is a further probe, which may stop the pass.
     ///
     /// # Errors
     /// [`ModelError::Stopped`] if the watcher stopped it; else what went wrong.
     pub fn run(&self, input: Input, watcher: &mut dyn Probe) -> Result<Run, ModelError> {
-        let start = Instant::now();
-        let tokens = input.tokens.len();
-        let batch = Batch::from_tokens(&[&input.tokens])?;
-        let mut capture = Capture::default();
-        let last = self.encoder.forward(&batch, &mut (watcher, &mut capture))?;
-        let pooler_output = self.encoder.pool(&last)?.as_ref().map(vector).transpose()?;
-        let hidden = capture.hidden(0, tokens)?;
-        let attention = capture.into_single()?;
-        let last = hidden.last().ok_or(ModelError::Empty)?;
-        let embedding = pooling::embed(last, self.info.pooling);
-        let model = self.info.clone();
-        Ok(Run { model, input, attention, hidden, pooler_output, embedding, elapsed: start.elapsed() })
+        Ok(self.trace(input, Plan::default(), Vec::new(), None, watcher)?.into_run())
     }
+
+    /// One forward pass with edits on heads.
+    ///
+    /// # Errors
+    /// As [`Plan::new`] and [`run`](Self::run).
+    pub fn run_edited(&self, input: Input, edits: &[Edit], watcher: &mut dyn Probe) -> Result<Run, ModelError> {
+        let plan = Plan::new(self, &input, edits, &mut Sources::default())?;
+        Ok(self.trace(input, plan, edits.to_vec(), None, watcher)?.into_run())
+    }
+
+    /// A forward pass that carries a plan out, and keeps what a later pass can go on from. With a `base` of the same
+    /// tokens, the layers before the first in which the plans differ are taken from it and not computed again.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn trace(
+        &self,
+        input: Input,
+        plan: Plan,
+        edits: Vec<Edit>,
+        base: Option<&Traced>,
+        watcher: &mut dyn Probe,
+    ) -> Result<Traced, ModelError> {
+        let start = Instant::now();
+        let batch = Batch::from_tokens(&[&input.tokens])?;
+        let base = base.filter(|base| same_tokens(&base.run.input, &input));
+        let from = base.map_or(0, |base| plan.first_difference(&base.plan, self.info.layers));
+
+        let mut boundaries = Boundaries(base.map_or(Vec::new(), |base| base.entering(from)));
+        let (mut surgery, mut capture) = (Surgery::new(&plan, &batch)?, Capture::default());
+        let entering = match base.and_then(|base| base.boundaries.get(from)) {
+            Some(hidden) => hidden.shallow_clone(),
+            None => self.encoder.embed(&batch)?,
+        };
+        let mut probes = (watcher, (&mut boundaries, (&mut surgery, &mut capture)));
+        let last = self.encoder.forward_from(from, entering, &batch, &mut probes)?;
+        boundaries.0.push(last.shallow_clone());
+
+        let kept = base.map(|base| base.run.as_ref()).filter(|_| from > 0);
+        let (weights, context, hidden) = join(kept, from, capture)?;
+        let attention = AttentionMaps::from_layers(weights)?;
+        let computed = (!plan.is_plain()).then(|| self.computed(&attention, kept, from, &mut surgery)).transpose()?;
+        let pooler_output = self.encoder.pool(&last)?.as_ref().map(vector).transpose()?;
+        let embedding = pooling::embed(hidden.last().ok_or(ModelError::Empty)?, self.info.pooling);
+        let run = Run {
+            model: self.info.clone(),
+            input,
+            attention,
+            computed,
+            edits,
+            remarks: plan.remarks().to_vec(),
+            context,
+            hidden,
+            pooler_output,
+            embedding,
+            elapsed: start.elapsed(),
+        };
+        Ok(Traced { run: Arc::new(run), plan, boundaries: boundaries.0 })
+    }
+
+    /// The model's own weights: as computed where edits changed them, else the applied ones.
+    fn computed(
+        &self,
+        applied: &AttentionMaps,
+        kept: Option<&Run>,
+        from: usize,
+        surgery: &mut Surgery<'_>,
+    ) -> Result<AttentionMaps, ModelError> {
+        let shape = (applied.heads(), applied.tokens(), applied.tokens());
+        let layers = (0..applied.layers()).map(|layer| {
+            let earlier = kept.filter(|_| layer < from).and_then(|run| run.computed.as_ref()?.layer(layer).cloned());
+            match (earlier, surgery.take_computed(layer)) {
+                (Some(layer), _) => Ok(layer),
+                (None, Some(numbers)) => cube(numbers, shape),
+                (None, None) => applied.layer(layer).cloned().ok_or(ModelError::Empty),
+            }
+        });
+        Ok(AttentionMaps::from_layers(layers.collect::<Result<_, _>>()?)?)
+    }
+}
+
+/// A run with what a later one can go on from.
+#[derive(Debug)]
+pub struct Traced {
+    run: Arc<Run>,
+    plan: Plan,
+    /// The hidden state that enters each layer, then the last one: `[1, token, hidden]`.
+    boundaries: Vec<Tensor>,
+}
+
+impl Traced {
+    pub fn run(&self) -> &Arc<Run> {
+        &self.run
+    }
+
+    fn into_run(self) -> Run {
+        Arc::unwrap_or_clone(self.run)
+    }
+
+    /// The hidden states that enter the layers before `layer`.
+    fn entering(&self, layer: usize) -> Vec<Tensor> {
+        self.boundaries.iter().take(layer).map(Tensor::shallow_clone).collect()
+    }
+
+    /// How many layers a run of these tokens with this plan could take over.
+    pub fn shared_layers(&self, input: &Input, plan: &Plan) -> usize {
+        let layers = self.run.attention.layers();
+        if same_tokens(&self.run.input, input) { plan.first_difference(&self.plan, layers) } else { 0 }
+    }
+}
+
+/// Keeps the hidden state that enters each layer.
+struct Boundaries(Vec<Tensor>);
+
+impl Probe for Boundaries {
+    fn enter(&mut self, _layer: usize, hidden: &Tensor) -> Result<(), ModelError> {
+        self.0.push(hidden.shallow_clone());
+        Ok(())
+    }
+}
+
+fn same_tokens(a: &Input, b: &Input) -> bool {
+    let numbers = |input: &Input| input.tokens.iter().map(|token| (token.id, token.type_id)).collect::<Vec<_>>();
+    numbers(a) == numbers(b)
+}
+
+type Joined = (Vec<Arc<Array3<f32>>>, Vec<Arc<Array3<f32>>>, Vec<Arc<Array2<f32>>>);
+
+/// Weights, context and hidden states of all layers: those before `from` out of the kept run, the rest captured.
+fn join(kept: Option<&Run>, from: usize, capture: Capture) -> Result<Joined, ModelError> {
+    let Some(kept) = kept else {
+        let parts = capture.into_parts()?;
+        return Ok((parts.weights, parts.context, parts.hidden));
+    };
+    let mut weights: Vec<_> = (0..from).filter_map(|layer| kept.attention.layer(layer).cloned()).collect();
+    let mut context = kept.context[..from].to_vec();
+    let mut hidden = kept.hidden[..=from].to_vec();
+    // Nothing was captured where the plans are the same throughout.
+    if from < kept.attention.layers() {
+        let parts = capture.into_parts()?;
+        weights.extend(parts.weights);
+        context.extend(parts.context);
+        hidden.extend(parts.hidden.into_iter().skip(1)); // the first is the boundary itself
+    }
+    Ok((weights, context, hidden))
 }
 
 fn vector(tensor: &Tensor) -> Result<Array1<f32>, ModelError> {

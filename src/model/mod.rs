@@ -22,6 +22,7 @@ mod layer;
 mod loaded;
 mod pooling;
 mod probe;
+mod surgery;
 mod weights;
 
 pub use batch::Batch;
@@ -30,5 +31,6 @@ pub use config::{Activation, Config};
 pub use encoder::Encoder;
 pub use error::ModelError;
 pub use find::{DEFAULT_MODEL, find_model, list_models, model_folders};
-pub use loaded::Model;
+pub use loaded::{Model, Traced};
 pub use probe::{Probe, Site};
+pub use surgery::{Held, Plan, Sources, Surgery};

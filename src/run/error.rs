@@ -13,6 +13,10 @@ pub enum RunError {
     BadEdit { text: String, cause: String },
     #[error("there is no head {head}: this model has layers 0 to {} and heads 0 to {}", layers.saturating_sub(1), heads.saturating_sub(1))]
     NoSuchHead { head: HeadId, layers: usize, heads: usize },
+    #[error("{edit} names token {token}, but this text has tokens 0 to {}", tokens.saturating_sub(1))]
+    NoSuchToken { edit: String, token: usize, tokens: usize },
+    #[error("{edit} takes from a run of {source_tokens} tokens, but this text has {tokens}: patching needs as many")]
+    OtherLength { edit: String, source_tokens: usize, tokens: usize },
     #[error("attention maps of {heads} heads and {tokens} × {tokens} tokens were expected, not {found:?}")]
     BadMapShape { found: (usize, usize, usize), heads: usize, tokens: usize },
     #[error("“{0}” is no range of tokens: write first..end, counted from 0, as in 3..10")]

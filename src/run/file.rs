@@ -1,16 +1,20 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
+use ndarray::Array3;
 use safetensors::{Dtype, View};
 
 use super::{AttentionMaps, Run, RunError};
 
 /// Writes a run as safetensors.
 ///
-/// Tensors: `input_ids` and `token_type_ids` `[N]` (i64); `attention` `[L, H, N, N]`, `last_hidden_state` `[N, D]`,
-/// `sentence_embedding` `[D]` and, where the model has a pooler, `pooler_output` `[D]` (f32). Metadata: `tokens`
-/// (a JSON list of pieces), `text`, `text_b` (for a pair), `model`, `pooling` (how the embedding was made).
+/// Tensors: `input_ids` and `token_type_ids` `[N]` (i64); `attention` `[L, H, N, N]` as applied, `context`
+/// `[L, H, N, d]` as applied, `last_hidden_state` `[N, D]`, `sentence_embedding` `[D]`, where the model has a pooler
+/// `pooler_output` `[D]`, and for a run with edits `attention_computed` `[L, H, N, N]` (all f32). Metadata: `tokens`
+/// (a JSON list of pieces), `text`, `text_b` (for a pair), `model`, `pooling` (how the embedding was made), `edits`
+/// (a JSON list, where there are any).
 ///
 /// The file appears under its name only once it is whole.
 ///
@@ -25,6 +29,10 @@ pub fn write_safetensors(run: &Run, path: &Path) -> Result<(), RunError> {
         ("attention", Stored::maps(&run.attention)),
         ("sentence_embedding", Stored::floats(&run.embedding.values)),
     ];
+    if let Some(context) = Stored::stacked(&run.context) {
+        tensors.push(("context", context));
+    }
+    tensors.extend(run.computed.as_ref().map(|computed| ("attention_computed", Stored::maps(computed))));
     tensors.extend(run.last_hidden_state().map(|last| ("last_hidden_state", Stored::floats(last))));
     tensors.extend(run.pooler_output.as_ref().map(|pooled| ("pooler_output", Stored::floats(pooled))));
 
@@ -36,6 +44,10 @@ pub fn write_safetensors(run: &Run, path: &Path) -> Result<(), RunError> {
         ("model".to_owned(), run.model.name.clone()),
         ("pooling".to_owned(), run.embedding.pooling.describe()),
     ]);
+    if !run.edits.is_empty() {
+        let edits: Vec<String> = run.edits.iter().map(ToString::to_string).collect();
+        metadata.insert("edits".to_owned(), serde_json::to_string(&edits).map_err(|error| failed(error.to_string()))?);
+    }
     metadata.extend(run.input.texts.b.as_ref().map(|text| ("text_b".to_owned(), text.clone())));
 
     write_whole(path, |partial| {
@@ -73,6 +85,13 @@ impl Stored {
     fn maps(maps: &AttentionMaps) -> Self {
         let shape = vec![maps.layers(), maps.heads(), maps.tokens(), maps.tokens()];
         Self { dtype: Dtype::F32, shape, bytes: maps.iter().flat_map(f32::to_le_bytes).collect() }
+    }
+
+    /// Arrays of one shape, one after the other along a new first axis; `None` if there are none.
+    fn stacked(arrays: &[Arc<Array3<f32>>]) -> Option<Self> {
+        let shape = std::iter::once(arrays.len()).chain(arrays.first()?.shape().iter().copied()).collect();
+        let numbers = arrays.iter().flat_map(|array| array.iter());
+        Some(Self { dtype: Dtype::F32, shape, bytes: numbers.flat_map(|number| number.to_le_bytes()).collect() })
     }
 
     fn floats<D: ndarray::Dimension>(values: &ndarray::Array<f32, D>) -> Self {

@@ -1,16 +1,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, Array3};
 
-use super::{AttentionMaps, Input, ModelInfo, Pooling};
+use super::{AttentionMaps, Edit, Input, ModelInfo, Pooling};
 
 /// One finished forward pass: everything that views, figures and files are made from.
 #[derive(Debug, Clone)]
 pub struct Run {
     pub model: Arc<ModelInfo>,
     pub input: Input,
+    /// The weights as they were applied, after all edits.
     pub attention: AttentionMaps,
+    /// The model's own weights, given what reached each layer, before the edits of that layer; `None` for a plain run.
+    pub computed: Option<AttentionMaps>,
+    /// What was done to the heads.
+    pub edits: Vec<Edit>,
+    /// Edits that were left out, and how well frozen patterns fit this text.
+    pub remarks: Vec<String>,
+    /// What each head hands on as applied, one `[head, token, head_dim]` a layer.
+    pub context: Vec<Arc<Array3<f32>>>,
     /// The hidden state that enters layer 0, then the one that leaves each layer: `[layers + 1]` of `[token, hidden]`.
     pub hidden: Vec<Arc<Array2<f32>>>,
     /// The pooler's output `[hidden]`, where the model has a pooler.
@@ -36,7 +45,8 @@ impl Run {
 
     /// What the reader must be told about this run, most important first.
     pub fn notices(&self) -> Vec<String> {
-        [self.input.unknown_notice(), self.input.cut_notice()].into_iter().flatten().collect()
+        let notices = [self.input.unknown_notice(), self.input.cut_notice()].into_iter().flatten();
+        notices.chain(self.remarks.iter().cloned()).collect()
     }
 
     /// Memory that the run's arrays take, in bytes.

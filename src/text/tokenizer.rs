@@ -127,6 +127,11 @@ impl TextEncoder {
         self.tokenizer.id_to_token(id)
     }
 
+    /// Whether a piece is a marker of the model's own, such as `[CLS]`.
+    pub fn is_marker_piece(&self, piece: &str) -> bool {
+        self.tokenizer.token_to_id(piece).is_some_and(|id| self.markers.contains(&id))
+    }
+
     pub(super) fn is_marker(&self, id: u32) -> bool {
         self.markers.contains(&id)
     }
