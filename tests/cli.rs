@@ -78,6 +78,34 @@ fn run_writes_what_the_documentation_says() {
 }
 
 #[test]
+fn run_with_edits_writes_the_weights_as_applied_and_as_computed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.safetensors");
+    let out = file.to_str().unwrap();
+    let text = ["--text", "the cat sat", "--edit", "0.1=uniform", "--edit", "2.*=zero", "--edit", "1.0=cut:1>0"];
+    success(&[&["run", "--model", &tiny()], text.as_slice(), &["--out", out]].concat());
+    let bytes = std::fs::read(&file).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let floats = |name: &str| -> Vec<f32> {
+        let data = tensors.tensor(name).unwrap().data();
+        data.chunks_exact(4).map(|four| f32::from_le_bytes(four.try_into().unwrap())).collect()
+    };
+    let (applied, computed) = (floats("attention"), floats("attention_computed"));
+    let map = 5 * 5;
+    assert!(applied[map..2 * map].iter().all(|weight| (weight - 0.2).abs() < 1e-6));
+    assert!(computed[map..2 * map].iter().any(|weight| (weight - 0.2).abs() > 0.05));
+    let cut = 4 * map + 5; // layer 1, head 0, query 1, key 0
+    assert_eq!(applied[cut], 0.0);
+    assert!(computed[cut] > 0.0);
+    assert_eq!(tensors.tensor("context").unwrap().shape(), [3, 4, 5, 6]);
+    let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
+    assert_eq!(metadata.metadata().as_ref().unwrap()["edits"], r#"["0.1=uniform","2.*=zero","1.0=cut:1>0"]"#);
+    // What was written can be patched from.
+    let patch = format!("*.*=patch:context@{out}");
+    success(&["run", "--model", &tiny(), "--text", "the cat sat", "--edit", &patch, "--out", out]);
+}
+
+#[test]
 fn run_takes_numbers_and_needs_no_tokenizer_for_them() {
     let folder = tempfile::tempdir().unwrap();
     for file in ["config.json", "model.safetensors"] {
@@ -182,6 +210,8 @@ fn wrong_use_ends_with_2_and_one_line() {
         vec!["heatmap", "--text", "a", "--head", "x", "--out", "a.png"],
         vec!["heatmap", "--text", "a", "--head", "3.4", "--out", "a.png", "--colors", "rainbow"],
         vec!["run", "--text", "a", "--ids", "1", "--out", "x"],
+        vec!["run", "--text", "a", "--out", "x", "--edit", "3.4=scale:x"],
+        vec!["run", "--text", "a", "--out", "x", "--edit", "3.4=explode"],
         vec!["--text-b", "b"],
         vec!["--theme", "pink"],
     ] {
@@ -192,7 +222,15 @@ fn wrong_use_ends_with_2_and_one_line() {
 #[test]
 fn a_failure_ends_with_1_and_names_its_cause() {
     let tiny = tiny();
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 9] = [
+        (
+            &["run", "--model", &tiny, "--text", "a", "--out", "x", "--edit", "9.99=zero"],
+            "layers 0 to 2 and heads 0 to 3",
+        ),
+        (
+            &["run", "--model", &tiny, "--text", "a", "--out", "x", "--edit", "0.0=patch:weights@text:a b c"],
+            "a run of 5 tokens, but this text has 3",
+        ),
         (&["run", "--model", "no-such-model", "--text", "a", "--out", "x"], "no model “no-such-model”"),
         (
             &["heatmap", "--model", &tiny, "--text", "a", "--head", "9.99", "--out", "a.png"],

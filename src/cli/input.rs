@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::note;
 use crate::model::{Model, find_model};
-use crate::run::{Run, Texts};
+use crate::run::{Edit, Run, Texts};
 
 #[derive(Debug, Args)]
 pub struct ModelArgs {
@@ -24,10 +24,9 @@ impl ModelArgs {
 }
 
 #[derive(Debug, Args)]
-#[group(id = "input", required = true, multiple = true)]
 pub struct InputArgs {
     /// The sentence.
-    #[arg(long, value_name = "SENTENCE")]
+    #[arg(long, value_name = "SENTENCE", required_unless_present = "ids")]
     pub text: Option<String>,
     /// A second sentence, which makes a pair: [CLS] A [SEP] B [SEP].
     #[arg(long, value_name = "SENTENCE", requires = "text")]
@@ -35,6 +34,9 @@ pub struct InputArgs {
     /// Token numbers instead of text, special tokens included; no tokenizer is needed.
     #[arg(long, value_name = "NUMBERS", conflicts_with_all = ["text", "text_b"])]
     pub ids: Option<String>,
+    /// Do something to heads: HEAD=NAME, as in 3.4=zero, 5.*=uniform or 2.1=cut:4>7. May be given several times.
+    #[arg(long = "edit", value_name = "HEAD=NAME")]
+    pub edits: Vec<Edit>,
 }
 
 impl InputArgs {
@@ -47,7 +49,7 @@ impl InputArgs {
                 model.tokenize(&Arc::new(texts))?
             }
         };
-        let run = model.run(input, &mut ())?;
+        let run = model.run_edited(input, &self.edits, &mut ())?;
         for notice in run.notices() {
             note(&notice);
         }

@@ -1,4 +1,4 @@
-use ndarray::ArrayView2;
+use ndarray::{ArrayView1, ArrayView2};
 
 use super::Palette;
 
@@ -11,28 +11,44 @@ pub struct Cells {
     pub rgb: Vec<u8>,
 }
 
+/// The colour of a row without any weight: its query attends to nothing, since every edge was cut. No colour map has
+/// it.
+pub const NOTHING: [u8; 3] = [160, 150, 150];
+
 /// Paints a map `[query, key]`, `upper` being the weight of the palette's last colour. A map with more than `most`
-/// cells along a side is pooled by maximum, so that a thin line of attention stays visible.
+/// cells along a side is pooled by maximum, so that a thin line of attention stays visible. A row that is all zero is
+/// painted in [`NOTHING`].
 pub fn paint(map: ArrayView2<'_, f32>, upper: f32, palette: &Palette, most: usize) -> Cells {
     let (rows, columns) = map.dim();
     let (height, width) = (rows.min(most), columns.min(most));
     let mut rgb = Vec::with_capacity(width * height * 3);
     if (height, width) == (rows, columns) {
-        rgb.extend(map.iter().flat_map(|weight| palette.at(weight / upper)));
+        for row in map.rows() {
+            let color = |weight: &f32| palette.at(weight / upper);
+            let dead = is_dead(row);
+            rgb.extend(row.iter().flat_map(|weight| if dead { NOTHING } else { color(weight) }));
+        }
         return Cells { width, height, rgb };
     }
     let mut pooled = vec![0f32; width];
     for y in 0..height {
         pooled.fill(0.0);
-        for row in (y * rows / height)..((y + 1) * rows / height) {
+        let block = (y * rows / height)..((y + 1) * rows / height);
+        let dead = block.clone().all(|row| is_dead(map.row(row)));
+        for row in block {
             for (column, weight) in map.row(row).iter().enumerate() {
                 let x = column * width / columns;
                 pooled[x] = pooled[x].max(*weight);
             }
         }
-        rgb.extend(pooled.iter().flat_map(|weight| palette.at(weight / upper)));
+        rgb.extend(pooled.iter().flat_map(|weight| if dead { NOTHING } else { palette.at(weight / upper) }));
     }
     Cells { width, height, rgb }
+}
+
+/// Rows of a softmax have at least one weight above 0.
+fn is_dead(row: ArrayView1<'_, f32>) -> bool {
+    row.iter().all(|weight| *weight == 0.0)
 }
 
 #[cfg(test)]
@@ -46,7 +62,7 @@ mod tests {
     fn pooling_keeps_a_single_bright_cell_and_its_place() {
         let palette = Palette::new(ColorMap::YlGnBu);
         for (query, key) in [(0, 0), (299, 0), (150, 299), (17, 203)] {
-            let mut map = Array2::zeros((300, 300));
+            let mut map = Array2::from_elem((300, 300), 1e-6);
             map[[query, key]] = 1.0;
             let cells = paint(map.view(), 1.0, &palette, 64);
             assert_eq!((cells.width, cells.height, cells.rgb.len()), (64, 64, 64 * 64 * 3));
@@ -56,5 +72,21 @@ mod tests {
             let (y, x) = (bright[0] / 64, bright[0] % 64);
             assert!(y.abs_diff(query * 64 / 300) <= 1 && x.abs_diff(key * 64 / 300) <= 1);
         }
+    }
+
+    #[test]
+    fn a_row_that_attends_to_nothing_has_a_colour_of_its_own() {
+        for map in ColorMap::ALL {
+            let near = |rgb: &[u8; 3]| rgb.iter().zip(NOTHING).all(|(a, b)| a.abs_diff(b) < 8);
+            assert!(!Palette::new(map).steps().iter().any(near) || map == ColorMap::Greys, "{map}");
+        }
+        let palette = Palette::new(ColorMap::YlGnBu);
+        let mut map = Array2::from_elem((4, 4), 0.25);
+        map.row_mut(2).fill(0.0);
+        let painted = |most| paint(map.view(), 1.0, &palette, most);
+        assert_eq!(painted(8).rgb[2 * 12..3 * 12], NOTHING.repeat(4));
+        assert_eq!(painted(8).rgb[..12], palette.at(0.25).repeat(4));
+        map.row_mut(3).fill(0.0);
+        assert_eq!(paint(map.view(), 1.0, &palette, 2).rgb[6..], NOTHING.repeat(2));
     }
 }

@@ -96,10 +96,15 @@ impl<'a> HeatmapFigure<'a> {
         };
         // A first cut by count: the exact one measures, and measuring a whole book takes its time.
         let quoted = (!text.is_empty()).then(|| shorten(&printable(&text), 200));
+        let edits: Vec<String> = self.run.edits.iter().map(|edit| printable(&edit.to_string())).collect();
+        let edits = (!edits.is_empty()).then(|| format!("edited: {}", edits.join(", ")));
+        let dead = self.run.attention.head(self.view.head)?.rows().into_iter().any(|row| row.sum() == 0.0);
+        let dead = dead.then(|| "grey rows attend to nothing: all their edges are cut".to_owned());
         let part = self.view.crop.map(|crop| {
             format!("queries {} and keys {} of {} tokens", crop.queries, crop.keys, self.run.attention.tokens())
         });
-        let notes = quoted.into_iter().chain(self.run.input.cut_notice()).chain(part).collect();
+        let notes =
+            quoted.into_iter().chain(self.run.input.cut_notice()).chain(edits).chain(dead).chain(part).collect();
         Ok(fit(notes, NOTE, self.width as f32 * 0.7)?.0)
     }
 }

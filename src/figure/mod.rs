@@ -11,7 +11,7 @@ mod heatmap;
 mod labels;
 mod render;
 
-pub use cells::{Cells, paint};
+pub use cells::{Cells, NOTHING, paint};
 pub use colors::{Palette, Rgb};
 pub use error::FigureError;
 pub use heatmap::{HeatmapFigure, axis, ticks};
