@@ -9,10 +9,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use headlight::engine::{Experiment, Job, Link, Options, Outcome, Progress, RequestId, Response, spawn};
+use headlight::engine::{Experiment, Forward, Job, Link, Options, Outcome, Progress, RequestId, Response, spawn};
 use headlight::model::{Model, ModelError};
-use headlight::run::{Limit, Run};
-use support::single;
+use headlight::run::{Limit, Run, Texts};
 
 /// Far longer than anything takes: it ends a test that would hang.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -52,6 +51,10 @@ fn started() -> Link {
     link
 }
 
+fn forward(text: &str) -> Job {
+    Job::Forward(Forward::plain(Texts::single(text)))
+}
+
 /// The terminal answer of one request.
 fn answer(link: &Link, id: RequestId) -> Response {
     loop {
@@ -64,7 +67,7 @@ fn answer(link: &Link, id: RequestId) -> Response {
 
 fn run(response: Response) -> Arc<Run> {
     match response {
-        Response::Done { outcome: Outcome::Run(run), .. } => run,
+        Response::Done { outcome: Outcome::Run { run, .. }, .. } => run,
         other => panic!("no run: {other:?}"),
     }
 }
@@ -75,14 +78,14 @@ fn of_many_waiting_texts_only_the_last_is_run() {
     let (job, release) = barrier();
     link.submit(job);
     let texts: Vec<String> = (1..=200).map(|length| "a".repeat(length)).collect();
-    let ids: Vec<RequestId> = texts.iter().map(|text| link.submit(Job::Forward(single(text)))).collect();
+    let ids: Vec<RequestId> = texts.iter().map(|text| link.submit(forward(text))).collect();
     drop(release);
     let mut cancelled = 0;
     let last = loop {
         match link.wait(PATIENCE).expect("an answer") {
             Response::Cancelled { .. } => cancelled += 1,
             response if response.is_terminal() && response.id() == ids[199] => break run(response),
-            Response::Done { outcome: Outcome::Run(_), id } => panic!("{id:?} was run"),
+            Response::Done { outcome: Outcome::Run { .. }, id } => panic!("{id:?} was run"),
             _ => {}
         }
     };
@@ -102,7 +105,7 @@ fn a_running_text_stops_when_a_newer_one_comes() {
         let Some(link) = slot.as_ref() else { return };
         for response in link.received() {
             if matches!(response, Response::Started { id } if id == RequestId(2)) {
-                link.submit(Job::Forward(single("newer")));
+                link.submit(forward("newer"));
             }
             sent.send(response).ok();
         }
@@ -110,7 +113,7 @@ fn a_running_text_stops_when_a_newer_one_comes() {
     {
         let mut slot = slot.lock().unwrap();
         assert_eq!(link.load(support::tiny_model()), RequestId(1));
-        assert_eq!(link.submit(Job::Forward(single("older"))), RequestId(2));
+        assert_eq!(link.submit(forward("older")), RequestId(2));
         *slot = Some(link);
     }
     let mut ends = HashMap::new();
@@ -130,7 +133,7 @@ fn a_running_text_stops_when_a_newer_one_comes() {
 fn a_panic_becomes_a_failure_with_its_cause_and_the_next_request_works() {
     let link = started();
     let fault = link.submit(experiment(|_, _| panic!("the probe met a wall")));
-    let after = link.submit(Job::Forward(single("the cat")));
+    let after = link.submit(forward("the cat"));
     match answer(&link, fault) {
         Response::Failed { cause, .. } => assert!(cause.contains("the probe met a wall"), "{cause}"),
         other => panic!("{other:?}"),
@@ -164,14 +167,14 @@ fn a_model_that_cannot_be_opened_leaves_the_old_one_in_use() {
         Response::Failed { cause, .. } => assert!(cause.contains("config.json"), "{cause}"),
         other => panic!("{other:?}"),
     }
-    let text = link.submit(Job::Forward(single("the cat")));
+    let text = link.submit(forward("the cat"));
     assert_eq!(run(answer(&link, text)).model.name, "tiny-bert");
 }
 
 #[test]
 fn without_a_model_a_text_fails_with_a_sentence() {
     let link = spawn(Options::default(), || ());
-    let text = link.submit(Job::Forward(single("the cat")));
+    let text = link.submit(forward("the cat"));
     assert!(matches!(answer(&link, text), Response::Failed { cause, .. } if cause == "no model is open"));
 }
 
@@ -203,14 +206,43 @@ fn a_running_experiment_reports_and_can_be_cancelled() {
 
 #[test]
 fn maps_beyond_the_budget_are_cut_and_the_run_says_so() {
-    // 3 layers × 4 heads × 20² tokens × 4 bytes, for two runs held at once.
-    let budget = 2 * 3 * 4 * 20 * 20 * 4;
+    // 3 layers × 4 heads × 20² tokens × 4 bytes, for three runs held at once.
+    let budget = 3 * 3 * 4 * 20 * 20 * 4;
     let link = spawn(Options { map_budget: budget, ..Options::default() }, || ());
     link.load(support::tiny_model());
-    let text = link.submit(Job::Forward(single(&"cat ".repeat(40))));
+    let text = link.submit(forward(&"cat ".repeat(40)));
     let run = run(answer(&link, text));
     assert_eq!((run.input.tokens.len(), run.input.full_length, run.input.limit), (20, 42, Some(Limit::Memory)));
     assert!(run.notices()[0].starts_with("20 of 42 tokens shown"));
+}
+
+#[test]
+fn an_edited_text_comes_with_its_plain_run_and_shares_the_layers_before_the_edit() {
+    let link = started();
+    let edited = |edits: &[&str]| {
+        let edits = edits.iter().map(|edit| edit.parse().unwrap()).collect();
+        let id = link.submit(Job::Forward(Forward { texts: Arc::new(Texts::single("the cat sat")), edits }));
+        match answer(&link, id) {
+            Response::Done { outcome: Outcome::Run { run, plain }, .. } => (run, plain),
+            other => panic!("{other:?}"),
+        }
+    };
+    let (run, plain) = edited(&[]);
+    assert!(Arc::ptr_eq(&run, &plain));
+    let (run, plain) = edited(&["1.2=zero"]);
+    let same = |a: &Run, b: &Run, layer: usize| {
+        Arc::ptr_eq(a.attention.layer(layer).unwrap(), b.attention.layer(layer).unwrap())
+    };
+    assert_eq!([0, 1, 2].map(|layer| same(&run, &plain, layer)), [true, false, false]);
+    assert!(plain.edits.is_empty() && run.edits.len() == 1);
+    // A further edit in layer 2 goes on from the edited run, not from the plain one.
+    let (further, _) = edited(&["1.2=zero", "2.0=uniform"]);
+    assert_eq!([0, 1, 2].map(|layer| same(&further, &run, layer)), [true, true, false]);
+    // One that does not apply to this text is left out, and said so; the rest is done.
+    let (left_out, _) = edited(&["1.2=zero", "0.0=cut:40>1"]);
+    assert!(left_out.notices()[0].contains("0.0=cut:40>1 is left out") && left_out.notices()[0].contains("0 to 4"));
+    assert_eq!([0, 1, 2].map(|layer| same(&left_out, &further, layer)), [true, true, false]);
+    assert_eq!(left_out.attention, run.attention);
 }
 
 #[test]
@@ -226,7 +258,7 @@ fn every_request_of_a_random_flood_gets_exactly_one_terminal_answer() {
                 2 => sent.push(link.submit(experiment(|_, _| panic!("on purpose")))),
                 3 => sent.push(link.submit(experiment(|_, progress| progress(Progress { done: 0, total: 1 })))),
                 4 => link.cancel(sent[random.usize(0..sent.len())]),
-                _ => sent.push(link.submit(Job::Forward(single(&"cat ".repeat(random.usize(0..20)))))),
+                _ => sent.push(link.submit(forward(&"cat ".repeat(random.usize(0..20))))),
             }
             if random.bool() {
                 std::thread::yield_now();

@@ -10,10 +10,10 @@ use egui::accesskit::Role;
 use egui::{Event, ImeEvent, Modifiers, MouseWheelUnit, OutputCommand, TouchPhase, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};
 use egui_kittest::{Harness, Node};
-use headlight::engine::{Command, Job, Link, Outcome, Request, RequestId, Response};
+use headlight::engine::{Command, Forward, Job, Link, Outcome, Request, RequestId, Response};
 use headlight::gui::{HeadlightApp, Opening};
 use headlight::run::{ModelInfo, Run, Texts, TokenRange};
-use support::runs::{model_info, run_of};
+use support::runs::{model_info, run_of, run_with};
 
 /// Both sides: the window, and the engine that the test plays.
 struct Stage {
@@ -58,27 +58,62 @@ impl Stage {
     }
 
     fn done(&mut self, id: RequestId, run: Run) {
-        self.send(Response::Done { id, outcome: Outcome::Run(Arc::new(run)) });
+        let run = Arc::new(run);
+        self.send(Response::Done { id, outcome: Outcome::Run { plain: run.clone(), run } });
     }
 
     /// Answers everything as a real engine would, the last text alone being run. Gives the texts that were asked for.
     fn play(&mut self) -> Vec<Texts> {
         self.harness.run();
-        let mut texts: Vec<(RequestId, Arc<Texts>)> = Vec::new();
+        self.answer().into_iter().map(|forward| (*forward.texts).clone()).collect()
+    }
+
+    /// As `play`, and gives the edits that were asked for last.
+    fn operate(&mut self) -> Vec<String> {
+        self.harness.run();
+        let last = self.answer().pop().expect("something was asked for");
+        last.edits.iter().map(ToString::to_string).collect()
+    }
+
+    fn answer(&mut self) -> Vec<Forward> {
+        let mut asked: Vec<(RequestId, Forward)> = Vec::new();
         for Request { id, job } in self.requests() {
             match job {
                 Job::Load(_) => self.send(Response::Done { id, outcome: Outcome::Loaded(self.info.clone()) }),
-                Job::Forward(text) => texts.push((id, text)),
+                Job::Forward(forward) => asked.push((id, forward)),
                 Job::Experiment(_) => panic!("the window asked for an experiment"),
             }
         }
-        if let Some((last, replaced)) = texts.split_last() {
+        if let Some(((id, forward), replaced)) = asked.split_last() {
             for (id, _) in replaced {
                 self.send(Response::Cancelled { id: *id });
             }
-            self.done(last.0, run_of(&self.info, &last.1));
+            let plain = Arc::new(run_of(&self.info, &forward.texts));
+            // An edited run looks elsewhere in its last layer, so that it can be told from the plain one.
+            let edited = run_with(&self.info, &forward.texts, |layer, head, query, key| {
+                let distance = if layer == 1 { head + 2 } else { head };
+                if query.abs_diff(key) == distance { 1.0 } else { 0.05 }
+            });
+            let run = if forward.edits.is_empty() {
+                plain.clone()
+            } else {
+                Arc::new(Run { edits: forward.edits.clone(), ..edited })
+            };
+            self.send(Response::Done { id: *id, outcome: Outcome::Run { run, plain } });
         }
-        texts.iter().map(|(_, text)| (**text).clone()).collect()
+        asked.into_iter().map(|(_, forward)| forward).collect()
+    }
+
+    /// Steps until a text is shown: for what is made on another thread, however long that takes.
+    fn until(&mut self, text: &str) {
+        for _ in 0..600 {
+            self.harness.step();
+            if self.shows(text) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        panic!("{text:?} never came");
     }
 
     fn text_box<'a>(&'a self, name: &'a str) -> Node<'a> {
@@ -116,7 +151,7 @@ fn opening_asks_for_the_model_and_then_for_the_text() {
     stage.harness.run();
     let requests = stage.requests();
     assert!(matches!(&requests[0].job, Job::Load(folder) if folder.ends_with("models/scripted")));
-    assert!(matches!(&requests[1].job, Job::Forward(texts) if **texts == Texts::pair("first", "second")));
+    assert!(matches!(&requests[1].job, Job::Forward(forward) if *forward.texts == Texts::pair("first", "second")));
     assert_eq!(requests.len(), 2);
     assert!(stage.shows("loading the model"));
 }
@@ -299,22 +334,11 @@ fn what_is_shown_is_exported_under_the_path_that_is_typed() {
         stage.harness.get_by_role_and_label(Role::Button, "Export").click();
         stage.harness.run();
     };
-    // The file is written on another thread; how long that takes decides nothing.
-    let until = |stage: &mut Stage, text: &str| {
-        for _ in 0..600 {
-            stage.harness.step();
-            if stage.shows(text) {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
-        panic!("{text:?} never came");
-    };
     export(&mut stage, &folder.path().join("x.bmp"));
-    until(&mut stage, "end it with .png or .svg");
+    stage.until("end it with .png or .svg");
     let file = folder.path().join("x.png");
     export(&mut stage, &file);
-    until(&mut stage, "written: ");
+    stage.until("written: ");
     assert!(std::fs::read(&file).unwrap().starts_with(b"\x89PNG"));
     assert!(stage.harness.query_by_label("Export picture").is_none(), "the dialog stays open");
 }
@@ -361,4 +385,120 @@ fn with_nothing_going_on_the_window_does_not_repaint() {
     stage.harness.run();
     let delay = stage.harness.output().viewport_output.values().map(|viewport| viewport.repaint_delay).min();
     assert!(delay.is_none_or(|delay| delay > std::time::Duration::from_secs(3600)), "{delay:?}");
+}
+
+#[test]
+fn space_and_ctrl_click_switch_heads_off_and_on_again() {
+    let mut stage = Stage::with_text("the cat sat");
+    stage.harness.key_press(egui::Key::Space);
+    assert_eq!(stage.operate(), ["0.0=zero"]);
+    assert!(stage.shows("off"));
+    stage.harness.get_by_label("Layer 1, head 2").click_modifiers(Modifiers::COMMAND);
+    assert_eq!(stage.operate(), ["0.0=zero", "1.2=zero"]);
+    assert_eq!(stage.heatmap_name(), "Attention of layer 0, head 0, 5 × 5 tokens", "the chosen head stays");
+    assert!(stage.shows("Layer 1, head 2, off") && stage.shows("2 edits"));
+    stage.harness.key_press(egui::Key::Space);
+    assert_eq!(stage.operate(), ["1.2=zero"]);
+}
+
+#[test]
+fn space_in_a_text_box_is_a_space() {
+    let mut stage = Stage::with_text("the");
+    stage.text_box("Sentence").focus();
+    stage.harness.run();
+    stage.harness.event(Event::Text(" ".into()));
+    stage.harness.key_press(egui::Key::Space);
+    stage.harness.run();
+    assert!(stage.answer().iter().all(|forward| forward.edits.is_empty()));
+}
+
+#[test]
+fn every_change_can_be_undone_by_name_and_switched_without_being_lost() {
+    let mut stage = Stage::with_text("the cat sat");
+    stage.harness.key_press(egui::Key::Space);
+    stage.operate();
+    stage.harness.get_by_role_and_label(Role::CheckBox, "0.0=zero").click();
+    assert!(stage.operate().is_empty(), "switched off");
+    assert!(stage.harness.query_by_role_and_label(Role::CheckBox, "0.0=zero").is_some(), "and still in the list");
+    stage.harness.key_press_modifiers(Modifiers::COMMAND, egui::Key::Z);
+    assert_eq!(stage.operate(), ["0.0=zero"]);
+    assert!(stage.shows("undone: switch off zero 0.0"));
+    stage.harness.key_press_modifiers(Modifiers::COMMAND, egui::Key::Z);
+    assert!(stage.operate().is_empty());
+    assert!(stage.shows("undone: zero 0.0"));
+    stage.harness.key_press_modifiers(Modifiers::COMMAND | Modifiers::SHIFT, egui::Key::Z);
+    assert_eq!(stage.operate(), ["0.0=zero"]);
+    stage.harness.get_by_label("History").click();
+    stage.harness.run();
+    assert!(stage.shows("1. zero 0.0"));
+}
+
+#[test]
+fn alt_click_cuts_an_edge() {
+    let mut stage = Stage::with_text("the cat sat");
+    let plot = stage.heatmap().rect();
+    let pos = plot.min + plot.size() / 5.0 * vec2(0.5, 3.5); // sat → [CLS]
+    let alt_click = |stage: &mut Stage| {
+        stage.harness.hover_at(pos);
+        stage.harness.run();
+        for pressed in [true, false] {
+            let (button, modifiers) = (egui::PointerButton::Primary, Modifiers::ALT);
+            stage.harness.event_modifiers(Event::PointerButton { pos, button, pressed, modifiers }, modifiers);
+        }
+        stage.harness.run();
+    };
+    alt_click(&mut stage);
+    assert_eq!(stage.operate(), ["0.0=cut:3>0"]);
+    alt_click(&mut stage);
+    assert!(stage.operate().is_empty(), "a second time joins it again");
+}
+
+#[test]
+fn a_menu_offers_the_rest_for_heads_layers_and_columns() {
+    let mut stage = Stage::with_text("the cat sat");
+    let mut choose = |on: &str, entry: &str| {
+        stage.harness.get_by_label(on).click_secondary();
+        stage.harness.run();
+        stage.harness.get_by_label(entry).click();
+        stage.operate().pop().unwrap()
+    };
+    assert_eq!(choose("Layer 1, head 2", "Uniform attention"), "1.2=uniform");
+    assert_eq!(choose("All heads of layer 0", "Mean of this text"), "0.*=mean");
+    assert_eq!(choose("Head 1 of every layer", "Look only left (causal)"), "*.1=causal");
+    assert_eq!(choose("Layer 0, head 0, edited", "Freeze this pattern"), "0.0=freeze@text:the cat sat");
+}
+
+#[test]
+fn b_shows_the_plain_model_and_the_edited_one_again() {
+    let mut stage = Stage::with_text("the cat sat");
+    stage.harness.get_by_label("Layer 1, head 0").click();
+    stage.harness.run();
+    stage.harness.key_press(egui::Key::Space);
+    stage.operate();
+    let weight = |stage: &mut Stage, shown: &str| {
+        let plot = stage.heatmap().rect();
+        // In layer 1, the plain head 0 looks one token away, the edited one two: here from “the” to “sat”.
+        stage.harness.hover_at(plot.min + plot.size() / 5.0 * vec2(3.5, 1.5));
+        stage.harness.run_steps(40);
+        let seen = stage.shows(shown);
+        stage.harness.hover_at(plot.min - vec2(200.0, 0.0));
+        stage.harness.run_steps(10);
+        seen
+    };
+    assert!(weight(&mut stage, "the → sat: 0.8333"));
+    stage.harness.key_press(egui::Key::B);
+    stage.harness.run();
+    assert!(weight(&mut stage, "the → sat: 0.0233"));
+    assert!(stage.requests().is_empty(), "the plain run was there already");
+    stage.harness.key_press(egui::Key::B);
+    stage.harness.run();
+    assert!(weight(&mut stage, "the → sat: 0.8333"));
+}
+
+#[test]
+fn the_grid_tells_how_far_each_head_moved() {
+    let mut stage = Stage::with_text("the cat sat");
+    stage.harness.key_press(egui::Key::Space);
+    stage.operate();
+    stage.until("how far each head moved from the plain model");
 }

@@ -1,22 +1,22 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 use tch::Tensor;
 
+use super::cache::Cache;
 use super::inbox::Inbox;
-use super::protocol::{Experiment, Job, Link, Outcome, Progress, Request, RequestId, Response};
+use super::protocol::{Experiment, Forward, Job, Link, Outcome, Progress, Request, RequestId, Response};
 use crate::model::{Model, ModelError, Probe};
-use crate::run::{Texts, one_line};
+use crate::run::one_line;
 
 /// How an engine is set up.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Memory for attention maps, all runs that are held at once together, in bytes.
     pub map_budget: usize,
-    /// How many runs the engine's user holds at once: the picture shown, and the one that comes.
+    /// How many runs are held at once: the plain one, the edited one that is shown, and the one that comes.
     pub runs_held: usize,
     /// Threads for libtorch; `None` for its own choice.
     pub threads: Option<i32>,
@@ -24,7 +24,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { map_budget: 1 << 30, runs_held: 2, threads: None }
+        Self { map_budget: 1 << 30, runs_held: 3, threads: None }
     }
 }
 
@@ -42,7 +42,7 @@ impl Options {
 pub fn spawn(options: Options, wake: impl Fn() + Send + 'static) -> Link {
     let (commands, inbox) = channel();
     let (responses, link_end) = channel();
-    let worker = Worker { options, model: None, responses, wake: Box::new(wake) };
+    let worker = Worker { options, model: None, cache: Cache::default(), responses, wake: Box::new(wake) };
     let thread = std::thread::Builder::new()
         .name("engine".into())
         .spawn(move || worker.serve(Inbox::new(inbox)))
@@ -54,6 +54,7 @@ pub fn spawn(options: Options, wake: impl Fn() + Send + 'static) -> Link {
 struct Worker {
     options: Options,
     model: Option<Model>,
+    cache: Cache,
     responses: Sender<Response>,
     wake: Box<dyn Fn() + Send>,
 }
@@ -94,7 +95,7 @@ impl Worker {
     ) -> Result<Outcome, ModelError> {
         match job {
             Job::Load(folder) => self.load(&folder),
-            Job::Forward(texts) => self.forward(&texts, wanted),
+            Job::Forward(forward) => self.forward(&forward, wanted),
             Job::Experiment(mut experiment) => self.experiment(experiment.as_mut(), &mut |progress| {
                 send(Response::Progress { id, progress });
                 if wanted(false) { Ok(()) } else { Err(ModelError::Stopped) }
@@ -106,14 +107,16 @@ impl Worker {
         let model = Model::open(folder)?;
         let info = model.info().clone();
         self.model = Some(model);
+        self.cache = Cache::default();
         Ok(Outcome::Loaded(info))
     }
 
-    fn forward(&self, texts: &Arc<Texts>, wanted: &mut dyn FnMut(bool) -> bool) -> Result<Outcome, ModelError> {
-        let model = self.model()?;
+    fn forward(&mut self, forward: &Forward, wanted: &mut dyn FnMut(bool) -> bool) -> Result<Outcome, ModelError> {
+        let model = self.model.as_ref().ok_or(ModelError::NotLoaded)?;
         let most = self.options.most_tokens(model.info().layers, model.info().heads);
-        let input = model.tokenize_within(texts, most)?;
-        Ok(Outcome::Run(Arc::new(model.run(input, &mut WhileWanted(wanted))?)))
+        let input = model.tokenize_within(&forward.texts, most)?;
+        let (run, plain) = self.cache.run(model, input, &forward.edits, &mut WhileWanted(wanted))?;
+        Ok(Outcome::Run { run, plain })
     }
 
     fn experiment(
@@ -121,11 +124,7 @@ impl Worker {
         experiment: &mut dyn Experiment,
         progress: &mut dyn FnMut(Progress) -> Result<(), ModelError>,
     ) -> Result<Outcome, ModelError> {
-        experiment.run(self.model()?, progress).map(Outcome::Experiment)
-    }
-
-    fn model(&self) -> Result<&Model, ModelError> {
-        self.model.as_ref().ok_or(ModelError::NotLoaded)
+        experiment.run(self.model.as_ref().ok_or(ModelError::NotLoaded)?, progress).map(Outcome::Experiment)
     }
 }
 

@@ -1,17 +1,21 @@
 //! The window's state, what its drawing asks for, and how that is carried out.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use egui::{CentralPanel, ComboBox, Context, Panel, RichText, Sides, ThemePreference, Ui};
+use egui::{CentralPanel, ComboBox, Context, Key, Modifiers, Panel, RichText, Sides, ThemePreference, Ui};
+use ndarray::Array2;
 
 use super::conversation::Conversation;
+use super::edits;
 use super::export::{Decision, ExportDialog, Finished, Workshop};
-use super::grid::Grid;
+use super::grid::{Grid, Shown};
 use super::heatmap::Heatmap;
 use super::share::{self, Copied};
+use super::surgery::Surgery;
 use super::text_boxes::TextBoxes;
 use crate::engine::Link;
-use crate::run::{ColorMap, HeadId, MapRange, Texts, ViewSpec, one_line};
+use crate::run::{ColorMap, Edit, HeadId, HeadPattern, MapRange, Run, Texts, ViewSpec, one_line};
 
 /// What the window opens with.
 #[derive(Debug, Clone)]
@@ -34,6 +38,18 @@ pub enum Action {
     Copy(ViewSpec, Copied),
     OpenExport,
     ResetZoom,
+    ToggleZero(HeadPattern),
+    Edit(Edit),
+    ToggleCut(Edit),
+    Scale(HeadPattern, f32),
+    /// Switches an edit off or on, by its place in the list.
+    SwitchEdit(usize),
+    RemoveEdit(usize),
+    ClearEdits,
+    Undo,
+    Redo,
+    /// Shows the plain model's run, or the edited one again.
+    TogglePlain,
 }
 
 /// The program's window.
@@ -44,6 +60,11 @@ pub struct HeadlightApp {
     grid: Grid,
     heatmap: Heatmap,
     workshop: Workshop,
+    surgery: Surgery,
+    /// The plain model's run is shown, whatever is edited.
+    shows_plain: bool,
+    /// How far each head of a run moved from the plain one.
+    movement: Option<(Arc<Run>, Array2<f32>)>,
     export: Option<ExportDialog>,
     /// What was done last, for the status line.
     news: Option<String>,
@@ -64,6 +85,9 @@ impl HeadlightApp {
             grid: Grid::default(),
             heatmap: Heatmap::default(),
             workshop: Workshop::default(),
+            surgery: Surgery::default(),
+            shows_plain: false,
+            movement: None,
             export: None,
             news: None,
         }
@@ -72,6 +96,11 @@ impl HeadlightApp {
     fn receive(&mut self, ctx: &Context) {
         if self.conversation.listen() {
             self.keep_head_within();
+            if let (Some(run), Some(plain)) = (self.conversation.run(), self.conversation.plain())
+                && !Arc::ptr_eq(run, plain)
+            {
+                self.workshop.compare(ctx, plain.clone(), run.clone());
+            }
         }
         for finished in self.workshop.finished() {
             match finished {
@@ -79,6 +108,7 @@ impl HeadlightApp {
                     ctx.copy_image(image);
                     self.news = Some("picture copied".into());
                 }
+                Finished::Movement(run, moved) => self.movement = Some((run, moved)),
                 Finished::Written(path) => {
                     self.news = Some(format!("written: {}", path.display()));
                     self.export = None;
@@ -107,11 +137,50 @@ impl HeadlightApp {
             Action::ResetZoom => self.heatmap.reset_zoom(),
             Action::OpenExport => self.export = Some(ExportDialog::new(&self.view)),
             Action::Copy(view, what) => self.copy(ctx, view, what),
+            Action::ToggleZero(heads) => self.surgery.toggle_zero(heads),
+            Action::Edit(edit) => self.surgery.add(edit),
+            Action::ToggleCut(edit) => self.surgery.toggle_cut(edit),
+            Action::Scale(heads, factor) => self.surgery.scale_to(heads, factor),
+            Action::SwitchEdit(at) => self.surgery.switch(at),
+            Action::RemoveEdit(at) => self.surgery.remove(at),
+            Action::ClearEdits => self.surgery.clear(),
+            Action::Undo => self.news = self.surgery.undo().map(|step| format!("undone: {step}")),
+            Action::Redo => self.news = self.surgery.redo().map(|step| format!("done again: {step}")),
+            Action::TogglePlain => self.shows_plain = !self.shows_plain,
         }
     }
 
+    /// The run that is shown.
+    fn shown(&self) -> Option<&Arc<Run>> {
+        if self.shows_plain { self.conversation.plain() } else { self.conversation.run() }
+    }
+
+    /// Keys that act while no text box has the focus.
+    fn keys(&self, ui: &Ui, actions: &mut Vec<Action>) {
+        if ui.ctx().text_edit_focused() || self.export.is_some() {
+            return;
+        }
+        // Space presses the button that has the focus, if one has.
+        let free = !ui.ctx().egui_wants_keyboard_input();
+        ui.input_mut(|input| {
+            if free && input.consume_key(Modifiers::NONE, Key::Space) {
+                actions.push(Action::ToggleZero(self.view.head.into()));
+            }
+            if input.consume_key(Modifiers::NONE, Key::B) {
+                actions.push(Action::TogglePlain);
+            }
+            // The longer shortcut first, or the shorter one would take it.
+            if input.consume_key(Modifiers::COMMAND | Modifiers::SHIFT, Key::Z) {
+                actions.push(Action::Redo);
+            }
+            if input.consume_key(Modifiers::COMMAND, Key::Z) {
+                actions.push(Action::Undo);
+            }
+        });
+    }
+
     fn copy(&mut self, ctx: &Context, view: ViewSpec, what: Copied) {
-        let Some(run) = self.conversation.run() else { return };
+        let Some(run) = self.shown() else { return };
         let text = match what {
             Copied::Picture => return self.workshop.draw(ctx, run.clone(), view),
             Copied::Row(query) => share::row_as_tsv(run, &view, query),
@@ -144,6 +213,11 @@ impl HeadlightApp {
                 ui.separator();
                 ui.label("updating…");
             }
+            let edits = self.surgery.active().len();
+            if edits > 0 {
+                ui.separator();
+                ui.label(if edits == 1 { "1 edit".to_owned() } else { format!("{edits} edits") });
+            }
             if let Some(news) = &self.news {
                 ui.separator();
                 ui.label(news);
@@ -152,7 +226,7 @@ impl HeadlightApp {
     }
 
     fn show_notices(&self, ui: &mut Ui) {
-        let notices = self.conversation.run().map(|run| run.notices()).unwrap_or_default();
+        let notices = self.shown().map(|run| run.notices()).unwrap_or_default();
         let warning = ui.visuals().warn_fg_color;
         for notice in notices {
             ui.label(RichText::new(format!("⚠ {notice}")).color(warning));
@@ -167,6 +241,9 @@ impl HeadlightApp {
         ui.horizontal_wrapped(|ui| {
             let HeadId { layer, head } = self.view.head;
             ui.heading(format!("Layer {layer}, head {head}"));
+            if self.surgery.is_zero(self.view.head) && !self.shows_plain {
+                ui.label(RichText::new("off").strong());
+            }
             ui.separator();
             choice(ui, "Colours", &mut self.view.colors, ColorMap::ALL, ColorMap::name);
             choice(ui, "Range", &mut self.view.range, MapRange::ALL, range_name);
@@ -178,11 +255,19 @@ impl HeadlightApp {
                 actions.push(Action::OpenExport);
             }
         });
+        ui.horizontal(|ui| {
+            edits::scale_slider(ui, self.view.head.into(), self.surgery.scale(self.view.head), actions);
+            let differs = !self.surgery.active().is_empty();
+            let plain = ui.add_enabled(differs, egui::Button::selectable(self.shows_plain && differs, "Plain model"));
+            if plain.on_hover_text("Show the model without the edits, and back (B)").clicked() {
+                actions.push(Action::TogglePlain);
+            }
+        });
     }
 
     fn show_dialogs(&mut self, ui: &Ui) {
         let Some(decision) = self.export.as_mut().and_then(|dialog| dialog.show(ui)) else { return };
-        match (decision, self.conversation.run()) {
+        match (decision, self.shown()) {
             (Decision::Write(path), Some(run)) => {
                 let as_shown = self.heatmap.as_shown(run, &self.view);
                 self.workshop.write(ui.ctx(), run.clone(), as_shown, path);
@@ -239,7 +324,7 @@ impl eframe::App for HeadlightApp {
     fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
         self.receive(ctx);
         if let Some(texts) = self.boxes.settled() {
-            self.conversation.ask(&texts);
+            self.conversation.ask(&texts, &self.surgery.active());
         }
     }
 
@@ -253,14 +338,25 @@ impl eframe::App for HeadlightApp {
         Panel::bottom("status").show(ui, |ui| {
             Sides::new().show(ui, |ui| self.show_status(ui), choose_theme);
         });
-        let run = self.conversation.run().cloned();
+        self.keys(ui, &mut actions);
+        let run = self.shown().cloned();
         if let Some(run) = &run {
             let width = ui.available_width();
             Panel::left("all heads").resizable(true).default_size(width * 0.45).size_range(160.0..=width * 0.8).show(
                 ui,
                 |ui| {
-                    ui.add_space(4.0);
-                    self.grid.show(ui, run, &self.view, &mut actions);
+                    let movement = self.movement.as_ref().filter(|(of, _)| Arc::ptr_eq(of, run));
+                    let movement = movement.map(|(_, moved)| moved);
+                    let furthest = movement.map(|moved| moved.iter().copied().fold(0.0, f32::max));
+                    Panel::bottom("edits").resizable(true).default_size(150.0).show(ui, |ui| {
+                        ui.add_space(4.0);
+                        edits::list(ui, &self.surgery, furthest, &mut actions);
+                    });
+                    CentralPanel::no_frame().show(ui, |ui| {
+                        ui.add_space(4.0);
+                        let shown = Shown { run, view: &self.view, surgery: &self.surgery, movement };
+                        self.grid.show(ui, &shown, &mut actions);
+                    });
                 },
             );
         }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::engine::{Job, Link, Outcome, RequestId, Response};
-use crate::run::{ModelInfo, Run, Texts};
+use crate::engine::{Forward, Job, Link, Outcome, RequestId, Response};
+use crate::run::{Edit, ModelInfo, Run, Texts};
 
 /// Sends texts to the engine, keeps the latest answer, and drops those that are no longer wanted.
 #[derive(Debug)]
@@ -12,15 +12,16 @@ pub struct Conversation {
     link: Link,
     loading: Option<RequestId>,
     wanted: Option<RequestId>,
-    asked: Option<Arc<Texts>>,
+    asked: Option<Forward>,
     model: Option<Arc<ModelInfo>>,
     run: Option<Arc<Run>>,
+    plain: Option<Arc<Run>>,
     trouble: Option<String>,
 }
 
 impl Conversation {
     pub fn new(link: Link) -> Self {
-        Self { link, loading: None, wanted: None, asked: None, model: None, run: None, trouble: None }
+        Self { link, loading: None, wanted: None, asked: None, model: None, run: None, plain: None, trouble: None }
     }
 
     /// Opens a model; the text is asked for again once it is there.
@@ -29,15 +30,15 @@ impl Conversation {
         self.trouble = None;
     }
 
-    /// Asks for a text, unless it is the one that was asked for last.
-    pub fn ask(&mut self, texts: &Texts) {
-        if self.asked.as_deref() == Some(texts) {
+    /// Asks for a text with edits, unless that is what was asked for last.
+    pub fn ask(&mut self, texts: &Texts, edits: &[Edit]) {
+        if self.asked.as_ref().is_some_and(|asked| *asked.texts == *texts && asked.edits == edits) {
             return;
         }
-        let texts = Arc::new(texts.clone());
-        self.asked = Some(texts.clone());
+        let forward = Forward { texts: Arc::new(texts.clone()), edits: edits.to_vec() };
+        self.asked = Some(forward.clone());
         if self.loading.is_some() || self.model.is_some() {
-            self.wanted = Some(self.link.submit(Job::Forward(texts)));
+            self.wanted = Some(self.link.submit(Job::Forward(forward)));
         }
     }
 
@@ -52,8 +53,8 @@ impl Conversation {
                 Response::Done { outcome: Outcome::Loaded(info), .. } if self.loading == Some(id) => {
                     self.model = Some(info);
                 }
-                Response::Done { outcome: Outcome::Run(run), .. } if self.wanted == Some(id) => {
-                    self.run = Some(run);
+                Response::Done { outcome: Outcome::Run { run, plain }, .. } if self.wanted == Some(id) => {
+                    (self.run, self.plain) = (Some(run), Some(plain));
                     self.trouble = None;
                     fresh = true;
                 }
@@ -88,6 +89,11 @@ impl Conversation {
 
     pub fn run(&self) -> Option<&Arc<Run>> {
         self.run.as_ref()
+    }
+
+    /// The plain run of the text that is shown: the same as [`run`](Self::run) where nothing is edited.
+    pub fn plain(&self) -> Option<&Arc<Run>> {
+        self.plain.as_ref()
     }
 
     /// What went wrong last, until something goes well.

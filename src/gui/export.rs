@@ -1,13 +1,15 @@
-//! Work on pictures that is too slow for a frame: drawing figures, writing files, asking for a path.
+//! Work that is too slow for a frame: drawing figures, writing files, asking for a path, comparing runs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use egui::{ColorImage, Context, TextEdit, Ui, Window};
+use ndarray::Array2;
 
 use super::share;
 use crate::figure::{FigureError, HeatmapFigure};
+use crate::metrics::movement;
 use crate::run::{Run, ViewSpec, one_line, write_whole};
 
 /// Pixels for each hundredth of an inch.
@@ -17,6 +19,8 @@ const SCALE: f32 = 2.0;
 pub enum Finished {
     /// A picture for the clipboard.
     Picture(ColorImage),
+    /// How far each head of an edited run moved from the plain one, `[layer, head]`.
+    Movement(Arc<Run>, Array2<f32>),
     Written(PathBuf),
     /// The path that the reader chose in the system's dialog.
     Chosen(PathBuf),
@@ -56,6 +60,13 @@ impl Workshop {
         });
     }
 
+    /// Finds how far each head of an edited run moved from the plain one.
+    pub fn compare(&self, ctx: &Context, plain: Arc<Run>, edited: Arc<Run>) {
+        self.start(ctx, move || {
+            movement(&plain.attention, &edited.attention).map(|moved| Finished::Movement(edited, moved))
+        });
+    }
+
     /// Draws a picture into a file; its ending says whether as PNG or SVG.
     pub fn write(&self, ctx: &Context, run: Arc<Run>, view: ViewSpec, path: PathBuf) {
         self.start(ctx, move || {
@@ -77,7 +88,7 @@ impl Workshop {
         let (ctx, sender) = (ctx.clone(), self.sender.clone());
         std::thread::spawn(move || {
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-            let outcome = outcome.unwrap_or_else(|_| Some(Finished::Failed("drawing the picture failed".into())));
+            let outcome = outcome.unwrap_or_else(|_| Some(Finished::Failed("an internal fault stopped this".into())));
             if let Some(outcome) = outcome {
                 sender.send(outcome).ok();
                 ctx.request_repaint();

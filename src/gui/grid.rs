@@ -3,15 +3,18 @@
 use std::sync::Arc;
 
 use egui::{
-    Align2, Color32, ColorImage, FontId, Rect, Response, Sense, Stroke, StrokeKind, TextureHandle, TextureOptions, Ui,
-    Vec2, WidgetInfo, pos2, vec2,
+    Align2, Color32, ColorImage, FontId, Pos2, Rect, Response, Sense, Stroke, StrokeKind, TextureHandle,
+    TextureOptions, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
+use ndarray::Array2;
 use rayon::prelude::*;
 
 use super::app::Action;
+use super::edits;
 use super::share::{self, Copied};
+use super::surgery::Surgery;
 use crate::figure::{Palette, paint};
-use crate::run::{ColorMap, HeadId, MapRange, Run, ViewSpec};
+use crate::run::{ColorMap, HeadId, HeadPattern, MapRange, Run, ViewSpec};
 
 /// Thumbnails of all heads in one texture.
 #[derive(Default)]
@@ -41,11 +44,22 @@ impl PartialEq for AtlasKey {
     }
 }
 
+/// What the grid shows.
+#[derive(Clone, Copy)]
+pub struct Shown<'a> {
+    pub run: &'a Arc<Run>,
+    pub view: &'a ViewSpec,
+    pub surgery: &'a Surgery,
+    /// How far each head moved from the plain run, `[layer, head]`.
+    pub movement: Option<&'a Array2<f32>>,
+}
+
 const HEADER: f32 = 34.0;
 const GAP: f32 = 3.0;
 
 impl Grid {
-    pub fn show(&mut self, ui: &mut Ui, run: &Arc<Run>, view: &ViewSpec, actions: &mut Vec<Action>) {
+    pub fn show(&mut self, ui: &mut Ui, shown: &Shown<'_>, actions: &mut Vec<Action>) {
+        let Shown { run, view, surgery, .. } = *shown;
         let (layers, heads) = (run.attention.layers(), run.attention.heads());
         let space = ui.available_size();
         let width = (space.x - HEADER) / heads as f32;
@@ -54,13 +68,13 @@ impl Grid {
         let cell = vec2(width.clamp(14.0, height * 1.7), height.clamp(14.0, width * 1.7))
             .clamp(Vec2::splat(14.0), Vec2::splat(180.0));
         let size = Vec2::splat(HEADER) + cell * vec2(heads as f32, layers as f32);
-        egui::ScrollArea::both().id_salt("grid").auto_shrink(false).show(ui, |ui| {
+        egui::ScrollArea::both().id_salt("grid").auto_shrink([false, true]).show(ui, |ui| {
             let (area, _) = ui.allocate_exact_size(size, Sense::hover());
             let origin = area.min + Vec2::splat(HEADER);
             let tile = tile_pixels((cell.min_elem() - GAP) * ui.pixels_per_point(), run.attention.tokens());
             let key = AtlasKey { run: run.clone(), colors: view.colors, range: view.range, tile };
             let texture = self.texture(ui, key);
-            headers(ui, area, cell, layers, heads);
+            headers(ui, area, cell, shown, actions);
             for head in HeadId::all(layers, heads) {
                 let corner = origin + vec2(head.head as f32, head.layer as f32) * cell;
                 let rect = Rect::from_min_size(corner, cell - Vec2::splat(GAP));
@@ -69,12 +83,15 @@ impl Grid {
                     vec2(1.0 / heads as f32, 1.0 / layers as f32),
                 );
                 ui.painter().image(texture, rect, uv, Color32::WHITE);
-                let response = thumbnail(ui, rect, head, view.head == head);
+                let response = thumbnail(ui, rect, head, shown);
                 if response.clicked() {
-                    actions.push(Action::Choose(head));
+                    let toggles = ui.input(|input| input.modifiers.command);
+                    actions.push(if toggles { Action::ToggleZero(head.into()) } else { Action::Choose(head) });
                 }
                 response.context_menu(|ui| {
-                    let of_head = ViewSpec { head, ..view.clone() };
+                    edits::menu(ui, head.into(), surgery, &run.input.texts, actions);
+                    ui.separator();
+                    let of_head = ViewSpec { head, crop: None, ..view.clone() };
                     share::menu(ui, &of_head, &[Copied::Picture, Copied::Command], actions);
                 });
             }
@@ -131,36 +148,92 @@ fn paint_all(key: &AtlasKey) -> ColorImage {
     image
 }
 
-fn thumbnail(ui: &Ui, rect: Rect, head: HeadId, chosen: bool) -> Response {
+fn thumbnail(ui: &Ui, rect: Rect, head: HeadId, shown: &Shown<'_>) -> Response {
     let response = ui.interact(rect, ui.scope_id().with(("thumbnail", head)), Sense::click());
+    let chosen = shown.view.head == head;
+    let (zero, touched) = (shown.surgery.is_zero(head), shown.surgery.touches(head));
     let name = format!("Layer {}, head {}", head.layer, head.head);
-    response.widget_info(|| WidgetInfo::selected(egui::Role::Button, true, chosen, &name));
-    let visuals = ui.visuals();
-    // The chosen head is known by its double frame, not by colour alone.
-    if chosen {
-        ui.painter().rect_stroke(rect, 1.0, Stroke::new(3.0, visuals.strong_text_color()), StrokeKind::Outside);
-        ui.painter().rect_stroke(rect, 1.0, Stroke::new(1.5, visuals.selection.bg_fill), StrokeKind::Outside);
-    } else if response.hovered() || response.has_focus() {
-        ui.painter().rect_stroke(rect, 1.0, Stroke::new(1.5, visuals.text_color()), StrokeKind::Outside);
+    let state = match (zero, touched) {
+        (true, _) => ", off",
+        (false, true) => ", edited",
+        (false, false) => "",
+    };
+    response.widget_info(|| WidgetInfo::selected(egui::Role::Button, true, chosen, format!("{name}{state}")));
+    let (painter, visuals) = (ui.painter(), ui.visuals());
+    // States are told by shape, not by colour alone: off is crossed out, edited has a folded corner.
+    if zero {
+        let stroke = |width, color| Stroke::new(width, color);
+        for (width, color) in [(4.0, Color32::from_white_alpha(200)), (2.0, Color32::from_rgb(190, 30, 45))] {
+            painter.line_segment([rect.left_top(), rect.right_bottom()], stroke(width, color));
+            painter.line_segment([rect.right_top(), rect.left_bottom()], stroke(width, color));
+        }
+    } else if touched {
+        let side = (rect.width() * 0.35).min(12.0);
+        let corner = rect.right_top();
+        let fold = vec![corner, corner - vec2(side, 0.0), corner + vec2(0.0, side)];
+        painter.add(egui::Shape::convex_polygon(
+            fold,
+            Color32::from_rgb(190, 30, 45),
+            Stroke::new(1.0, Color32::WHITE),
+        ));
     }
-    response.on_hover_text(name)
+    let moved = shown.movement.and_then(|moved| moved.get((head.layer, head.head))).copied().unwrap_or(0.0);
+    if moved > 0.0 {
+        // A bar along the lower edge, beside that of the head that moved most; by the root, so that small movements show.
+        let most = shown.movement.map_or(moved, |all| all.iter().copied().fold(moved, f32::max));
+        let share = (moved / most).sqrt();
+        let bar = Rect::from_min_max(pos2(rect.left(), rect.bottom() - 4.0), rect.max);
+        painter.rect_filled(bar, 0.0, Color32::from_white_alpha(210));
+        let filled = Rect::from_min_size(bar.min, vec2(bar.width() * share, bar.height()));
+        painter.rect_filled(filled, 0.0, Color32::from_rgb(215, 95, 20));
+    }
+    // The chosen head is known by its double frame.
+    if chosen {
+        painter.rect_stroke(rect, 1.0, Stroke::new(3.0, visuals.strong_text_color()), StrokeKind::Outside);
+        painter.rect_stroke(rect, 1.0, Stroke::new(1.5, visuals.selection.bg_fill), StrokeKind::Outside);
+    } else if response.hovered() || response.has_focus() {
+        painter.rect_stroke(rect, 1.0, Stroke::new(1.5, visuals.text_color()), StrokeKind::Outside);
+    }
+    let moved = match shown.movement {
+        Some(_) => format!("\nmoved {moved:.4} nats from the plain model (Jensen–Shannon, at most 0.6931)"),
+        None => String::new(),
+    };
+    response.on_hover_text(format!("{name}{state}{moved}"))
 }
 
-fn headers(ui: &Ui, area: Rect, cell: Vec2, layers: usize, heads: usize) {
-    let painter = ui.painter();
-    let (color, quiet) = (ui.visuals().text_color(), ui.visuals().weak_text_color());
+/// The numbers of heads and layers; a right-click on one offers what can be done to the whole column or layer.
+fn headers(ui: &Ui, area: Rect, cell: Vec2, shown: &Shown<'_>, actions: &mut Vec<Action>) {
+    let (layers, heads) = (shown.run.attention.layers(), shown.run.attention.heads());
+    let quiet = ui.visuals().weak_text_color();
     let font = FontId::proportional(12.0);
     let center = (cell - Vec2::splat(GAP)) / 2.0;
     for head in 0..heads {
         let at = area.min + vec2(HEADER + head as f32 * cell.x + center.x, HEADER - 9.0);
-        painter.text(at, Align2::CENTER_CENTER, head, font.clone(), color);
+        header(ui, at, vec2(cell.x, 18.0), HeadPattern { layer: None, head: Some(head) }, shown, actions);
     }
     for layer in 0..layers {
-        let at = area.min + vec2(HEADER - 8.0, HEADER + layer as f32 * cell.y + center.y);
-        painter.text(at, Align2::RIGHT_CENTER, layer, font.clone(), color);
+        let at = area.min + vec2(HEADER - 10.0, HEADER + layer as f32 * cell.y + center.y);
+        header(ui, at, vec2(18.0, cell.y), HeadPattern { layer: Some(layer), head: None }, shown, actions);
     }
     let across = area.min + vec2(HEADER + heads as f32 * cell.x / 2.0, 8.0);
-    painter.text(across, Align2::CENTER_CENTER, "Head", font.clone(), quiet);
+    ui.painter().text(across, Align2::CENTER_CENTER, "Head", font.clone(), quiet);
     let down = area.min + vec2(8.0, HEADER + layers as f32 * cell.y / 2.0);
-    super::marks::upright_at(painter, down, "Layer", font, quiet);
+    super::marks::upright_at(ui.painter(), down, "Layer", font, quiet);
+}
+
+fn header(ui: &Ui, at: Pos2, size: Vec2, heads: HeadPattern, shown: &Shown<'_>, actions: &mut Vec<Action>) {
+    let (number, name) = match (heads.layer, heads.head) {
+        (Some(layer), _) => (layer, format!("All heads of layer {layer}")),
+        (None, head) => (head.unwrap_or(0), format!("Head {} of every layer", head.unwrap_or(0))),
+    };
+    let response = ui.interact(Rect::from_center_size(at, size), ui.scope_id().with(("header", heads)), Sense::click());
+    response.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, &name));
+    let visuals = ui.visuals();
+    let color = if response.hovered() { visuals.strong_text_color() } else { visuals.text_color() };
+    ui.painter().text(at, Align2::CENTER_CENTER, number, FontId::proportional(12.0), color);
+    if response.clicked() && ui.input(|input| input.modifiers.command) {
+        actions.push(Action::ToggleZero(heads));
+    }
+    response.context_menu(|ui| edits::menu(ui, heads, shown.surgery, &shown.run.input.texts, actions));
+    response.on_hover_text(format!("{name}: right-click for what can be done to them"));
 }

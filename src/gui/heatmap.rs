@@ -11,7 +11,7 @@ use super::app::Action;
 use super::marks;
 use super::share::{self, Copied};
 use crate::figure::{Palette, axis, every_nth, paint, ticks, token_labels};
-use crate::run::{ColorMap, Crop, HeadId, MapRange, Run, TokenRange, ViewSpec};
+use crate::run::{ColorMap, Crop, Edit, HeadId, Intervention, MapRange, Run, TokenChoice, TokenRange, ViewSpec};
 
 /// The large heatmap with what it remembers between frames.
 pub struct Heatmap {
@@ -116,6 +116,13 @@ impl Heatmap {
         draw_bar(ui, layout.bar, view.colors, upper);
         if let Some(cell) = hovered {
             self.draw_cross_hair(ui, layout.plot, labels.len(), cell);
+        }
+        if response.clicked()
+            && ui.input(|input| input.modifiers.alt)
+            && let Some((query, key)) = hovered
+        {
+            let (query, key) = (TokenChoice::One(query), TokenChoice::One(key));
+            actions.push(Action::ToggleCut(Edit { heads: view.head.into(), what: Intervention::Cut { query, key } }));
         }
         if response.secondary_clicked()
             && let Some((query, _)) = hovered
@@ -296,7 +303,11 @@ fn shown(tokens: usize, from: f32, to: f32, side: f32, needed: f32) -> impl Iter
 
 /// “it → animal: 0.1234”
 fn weight_at(run: &Run, view: &ViewSpec, labels: &[String], (query, key): (usize, usize)) -> Option<String> {
-    let weight = *run.attention.head(view.head).ok()?.get((query, key))?;
+    let map = run.attention.head(view.head).ok()?;
+    let weight = *map.get((query, key))?;
+    if map.row(query).iter().all(|weight| *weight == 0.0) {
+        return Some(format!("{} attends to nothing: all its edges are cut", labels.get(query)?));
+    }
     let digits = if weight > 0.0 && weight < 0.001 { format!("{weight:.2e}") } else { format!("{weight:.4}") };
     Some(format!("{} → {}: {digits}", labels.get(query)?, labels.get(key)?))
 }

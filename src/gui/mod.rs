@@ -2,12 +2,14 @@
 
 mod app;
 mod conversation;
+mod edits;
 mod export;
 mod grid;
 mod heatmap;
 mod marks;
 mod share;
 mod start;
+mod surgery;
 mod text_boxes;
 
 pub use app::{HeadlightApp, Opening};

@@ -55,6 +55,9 @@ pub fn command(run: &Run, view: &ViewSpec) -> String {
     if let Some(b) = &run.input.texts.b {
         option("text-b", b);
     }
+    for edit in &run.edits {
+        option("edit", &edit.to_string());
+    }
     option("head", &view.head.to_string());
     if view.colors != ColorMap::default() {
         option("colors", view.colors.name());

@@ -1,0 +1,253 @@
+//! What the reader has done to the heads, with a history that can be gone back on.
+
+use crate::run::{Edit, HeadId, HeadPattern, Intervention};
+
+/// An edit, which can be switched off and on without being lost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    pub edit: Edit,
+    pub on: bool,
+}
+
+/// The edits in the order in which they apply, and how they came to be.
+#[derive(Debug, Default)]
+pub struct Surgery {
+    entries: Vec<Entry>,
+    /// What was done, oldest first, each with the entries before it.
+    done: Vec<Step>,
+    /// What was undone, the next to do again last, each with the entries after it.
+    undone: Vec<Step>,
+}
+
+#[derive(Debug, Clone)]
+struct Step {
+    name: String,
+    entries: Vec<Entry>,
+}
+
+impl Surgery {
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The edits that are switched on.
+    pub fn active(&self) -> Vec<Edit> {
+        self.entries.iter().filter(|entry| entry.on).map(|entry| entry.edit.clone()).collect()
+    }
+
+    /// What was done, oldest first, as “zero 3.4”.
+    pub fn history(&self) -> impl Iterator<Item = &str> {
+        self.done.iter().map(|step| step.name.as_str())
+    }
+
+    pub fn can_undo(&self) -> bool {
+        !self.done.is_empty()
+    }
+
+    pub fn can_redo(&self) -> bool {
+        !self.undone.is_empty()
+    }
+
+    /// Whether a head is edited, by an edit of its own or of its layer or column.
+    pub fn touches(&self, head: HeadId) -> bool {
+        self.entries.iter().any(|entry| entry.on && entry.edit.heads.covers(head))
+    }
+
+    /// Whether a head is off: its context is 0 whatever came before.
+    pub fn is_zero(&self, head: HeadId) -> bool {
+        let own = self.entries.iter().filter(|entry| entry.on && entry.edit.heads.covers(head));
+        let last = own.filter(|entry| gives_context(&entry.edit.what)).next_back();
+        last.is_some_and(|entry| entry.edit.what == Intervention::Zero)
+    }
+
+    /// The factor of a head's last scale; 1 without one.
+    pub fn scale(&self, head: HeadId) -> f32 {
+        let own = self.entries.iter().rev().filter(|entry| entry.on && entry.edit.heads.covers(head));
+        let factor = own.filter_map(|entry| match entry.edit.what {
+            Intervention::Scale(factor) => Some(factor),
+            _ => None,
+        });
+        factor.into_iter().next().unwrap_or(1.0)
+    }
+
+    /// Switches heads off, or on again if all that these words name was off by just that.
+    pub fn toggle_zero(&mut self, heads: HeadPattern) {
+        let edit = Edit { heads, what: Intervention::Zero };
+        match self.entries.iter().position(|entry| entry.edit == edit) {
+            Some(at) => {
+                let name = format!("undo zero {heads}");
+                self.change(name, |entries| {
+                    entries.remove(at);
+                });
+            }
+            None => self.add(edit),
+        }
+    }
+
+    /// Adds an edit; one that is there already comes last and is on again.
+    pub fn add(&mut self, edit: Edit) {
+        let name = format!("{} {}", edit.what, edit.heads);
+        self.change(name, |entries| {
+            entries.retain(|entry| entry.edit != edit);
+            entries.push(Entry { edit, on: true });
+        });
+    }
+
+    /// Scales heads. A slider sends many values: those that follow each other are one step of the history.
+    pub fn scale_to(&mut self, heads: HeadPattern, factor: f32) {
+        let edit = Edit { heads, what: Intervention::Scale(factor) };
+        let name = format!("{} {}", edit.what, edit.heads);
+        let is_scale = |entry: &Entry| entry.edit.heads == heads && matches!(entry.edit.what, Intervention::Scale(_));
+        let sliding = self
+            .done
+            .last()
+            .is_some_and(|step| step.name.starts_with("scale:") && step.name.ends_with(&format!(" {heads}")));
+        let set = |entries: &mut Vec<Entry>| {
+            entries.retain(|entry| !is_scale(entry));
+            // A factor of 1 is no edit.
+            if factor != 1.0 {
+                entries.push(Entry { edit, on: true });
+            }
+        };
+        if sliding {
+            set(&mut self.entries);
+            if let Some(step) = self.done.last_mut() {
+                step.name = name;
+            }
+        } else {
+            self.change(name, set);
+        }
+    }
+
+    /// Cuts an edge, or joins it again.
+    pub fn toggle_cut(&mut self, edit: Edit) {
+        match self.entries.iter().position(|entry| entry.edit == edit) {
+            Some(at) => self.remove(at),
+            None => self.add(edit),
+        }
+    }
+
+    /// Switches an edit off or on without losing it.
+    pub fn switch(&mut self, at: usize) {
+        let Some(entry) = self.entries.get(at) else { return };
+        let name =
+            format!("{} {} {}", if entry.on { "switch off" } else { "switch on" }, entry.edit.what, entry.edit.heads);
+        self.change(name, |entries| entries[at].on = !entries[at].on);
+    }
+
+    pub fn remove(&mut self, at: usize) {
+        let Some(entry) = self.entries.get(at) else { return };
+        let name = format!("remove {} {}", entry.edit.what, entry.edit.heads);
+        self.change(name, |entries| {
+            entries.remove(at);
+        });
+    }
+
+    pub fn clear(&mut self) {
+        if !self.entries.is_empty() {
+            self.change("remove all edits".into(), Vec::clear);
+        }
+    }
+
+    /// Takes the last step back; its name, if there was one.
+    pub fn undo(&mut self) -> Option<String> {
+        let step = self.done.pop()?;
+        let after = std::mem::replace(&mut self.entries, step.entries);
+        self.undone.push(Step { name: step.name.clone(), entries: after });
+        Some(step.name)
+    }
+
+    /// Does again what was taken back last; its name, if there was anything.
+    pub fn redo(&mut self) -> Option<String> {
+        let step = self.undone.pop()?;
+        let before = std::mem::replace(&mut self.entries, step.entries);
+        self.done.push(Step { name: step.name.clone(), entries: before });
+        Some(step.name)
+    }
+
+    fn change(&mut self, name: String, change: impl FnOnce(&mut Vec<Entry>)) {
+        let before = self.entries.clone();
+        change(&mut self.entries);
+        self.done.push(Step { name, entries: before });
+        self.undone.clear();
+    }
+}
+
+fn gives_context(what: &Intervention) -> bool {
+    matches!(what, Intervention::Zero | Intervention::Mean(_) | Intervention::PatchContext(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(surgery: &Surgery) -> Vec<String> {
+        surgery.active().iter().map(ToString::to_string).collect()
+    }
+
+    fn head(text: &str) -> HeadPattern {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn every_step_can_be_taken_back_and_done_again() {
+        let mut surgery = Surgery::default();
+        surgery.toggle_zero(head("3.4"));
+        surgery.add("5.*=uniform".parse().unwrap());
+        surgery.switch(0);
+        surgery.remove(1);
+        surgery.clear();
+        assert_eq!(
+            surgery.history().collect::<Vec<_>>(),
+            ["zero 3.4", "uniform 5.*", "switch off zero 3.4", "remove uniform 5.*", "remove all edits"]
+        );
+        let mut seen = vec![words(&surgery)];
+        while surgery.undo().is_some() {
+            seen.push(words(&surgery));
+        }
+        let all = [vec![], vec![], vec!["5.*=uniform"], vec!["3.4=zero", "5.*=uniform"], vec!["3.4=zero"], vec![]];
+        assert_eq!(seen, all);
+        while surgery.redo().is_some() {
+            seen.pop();
+            assert_eq!(Some(&words(&surgery)), seen.last());
+        }
+        assert!(surgery.can_undo() && !surgery.can_redo());
+    }
+
+    #[test]
+    fn a_new_step_forgets_what_was_taken_back() {
+        let mut surgery = Surgery::default();
+        surgery.toggle_zero(head("0.0"));
+        surgery.undo();
+        surgery.toggle_zero(head("1.1"));
+        assert!(!surgery.can_redo());
+        assert_eq!(words(&surgery), ["1.1=zero"]);
+    }
+
+    #[test]
+    fn toggling_twice_is_nothing() {
+        let mut surgery = Surgery::default();
+        surgery.toggle_zero(head("2.*"));
+        assert!(surgery.is_zero(HeadId::new(2, 7)) && !surgery.is_zero(HeadId::new(3, 7)));
+        surgery.toggle_zero(head("2.*"));
+        assert!(words(&surgery).is_empty());
+    }
+
+    #[test]
+    fn a_slide_is_one_step_and_1_is_no_edit() {
+        let mut surgery = Surgery::default();
+        for factor in [0.9, 0.5, 0.2] {
+            surgery.scale_to(head("1.1"), factor);
+        }
+        surgery.scale_to(head("1.2"), 2.0);
+        assert_eq!(words(&surgery), ["1.1=scale:0.2", "1.2=scale:2"]);
+        assert_eq!(surgery.scale(HeadId::new(1, 1)), 0.2);
+        assert_eq!(surgery.history().collect::<Vec<_>>(), ["scale:0.2 1.1", "scale:2 1.2"]);
+        surgery.undo();
+        surgery.undo();
+        assert!(words(&surgery).is_empty());
+        surgery.scale_to(head("1.1"), 0.5);
+        surgery.scale_to(head("1.1"), 1.0);
+        assert!(words(&surgery).is_empty());
+    }
+}
