@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use headlight::engine::{Experiment, Forward, Job, Link, Options, Outcome, Progress, RequestId, Response, spawn};
+use headlight::engine::{Experiment, Forward, Job, Link, Options, Outcome, Progress, Ran, RequestId, Response, spawn};
 use headlight::model::{Model, ModelError};
 use headlight::run::{Limit, Run, Texts};
 
@@ -67,7 +67,7 @@ fn answer(link: &Link, id: RequestId) -> Response {
 
 fn run(response: Response) -> Arc<Run> {
     match response {
-        Response::Done { outcome: Outcome::Run { run, .. }, .. } => run,
+        Response::Done { outcome: Outcome::Run(Ran { run, .. }), .. } => run,
         other => panic!("no run: {other:?}"),
     }
 }
@@ -85,7 +85,7 @@ fn of_many_waiting_texts_only_the_last_is_run() {
         match link.wait(PATIENCE).expect("an answer") {
             Response::Cancelled { .. } => cancelled += 1,
             response if response.is_terminal() && response.id() == ids[199] => break run(response),
-            Response::Done { outcome: Outcome::Run { .. }, id } => panic!("{id:?} was run"),
+            Response::Done { outcome: Outcome::Run(_), id } => panic!("{id:?} was run"),
             _ => {}
         }
     };
@@ -205,6 +205,27 @@ fn a_running_experiment_reports_and_can_be_cancelled() {
 }
 
 #[test]
+fn a_text_goes_first_while_an_experiment_runs() {
+    let link = started();
+    let (began, wait_for_it) = channel();
+    let endless = link.submit(experiment(move |_, progress| {
+        for done in 0.. {
+            progress(Progress { done, total: 10 })?;
+            began.send(()).ok();
+        }
+        Ok(())
+    }));
+    wait_for_it.recv_timeout(PATIENCE).unwrap();
+    // One text after the other is answered while the experiment goes on.
+    for text in ["the cat", "the cat sat", "the dog"] {
+        let id = link.submit(forward(text));
+        assert_eq!(run(answer(&link, id)).input.texts.a, text);
+    }
+    link.cancel(endless);
+    assert!(matches!(answer(&link, endless), Response::Cancelled { .. }));
+}
+
+#[test]
 fn maps_beyond_the_budget_are_cut_and_the_run_says_so() {
     // 3 layers × 4 heads × 20² tokens × 4 bytes, for three runs held at once.
     let budget = 3 * 3 * 4 * 20 * 20 * 4;
@@ -223,7 +244,7 @@ fn an_edited_text_comes_with_its_plain_run_and_shares_the_layers_before_the_edit
         let edits = edits.iter().map(|edit| edit.parse().unwrap()).collect();
         let id = link.submit(Job::Forward(Forward { texts: Arc::new(Texts::single("the cat sat")), edits }));
         match answer(&link, id) {
-            Response::Done { outcome: Outcome::Run { run, plain }, .. } => (run, plain),
+            Response::Done { outcome: Outcome::Run(Ran { run, plain, .. }), .. } => (run, plain),
             other => panic!("{other:?}"),
         }
     };
@@ -243,6 +264,28 @@ fn an_edited_text_comes_with_its_plain_run_and_shares_the_layers_before_the_edit
     assert!(left_out.notices()[0].contains("0.0=cut:40>1 is left out") && left_out.notices()[0].contains("0 to 4"));
     assert_eq!([0, 1, 2].map(|layer| same(&left_out, &further, layer)), [true, true, false]);
     assert_eq!(left_out.attention, run.attention);
+}
+
+#[test]
+fn a_pair_brings_the_vectors_of_its_halves_by_themselves() {
+    let link = started();
+    let edits: Vec<_> = ["1.*=zero", "0.2=uniform"].iter().map(|edit| edit.parse().unwrap()).collect();
+    let texts = Arc::new(Texts::pair("the cat", "a dog sat"));
+    let id = link.submit(Job::Forward(Forward { texts, edits: edits.clone() }));
+    let Response::Done { outcome: Outcome::Run(ran), .. } = answer(&link, id) else { panic!("no run") };
+    let halves = ran.halves.expect("halves of a pair");
+    let model = Model::open(&support::tiny_model()).unwrap();
+    for (text, half) in ["the cat", "a dog sat"].into_iter().zip(halves.iter()) {
+        let input = model.tokenize(&support::single(text)).unwrap();
+        let near = |a: &headlight::run::Embedding, b: &headlight::run::Embedding| {
+            a.values.iter().zip(&b.values).all(|(a, b)| (a - b).abs() < 1e-5)
+        };
+        assert!(near(&half.plain, &model.run(input.clone(), &mut ()).unwrap().embedding), "{text}");
+        assert!(near(&half.edited, &model.run_edited(input, &edits, &mut ()).unwrap().embedding), "{text}");
+        assert!(!near(&half.plain, &half.edited), "{text}");
+    }
+    let single = link.submit(forward("the cat"));
+    assert!(matches!(answer(&link, single), Response::Done { outcome: Outcome::Run(Ran { halves: None, .. }), .. }));
 }
 
 #[test]

@@ -16,7 +16,7 @@ const MAY_USE: [(&str, &[&str]); 8] = [
 ];
 
 /// The window may name everything but the model and tensors.
-const NOT_IN_GUI: [&str; 2] = ["model", "lab"];
+const NOT_IN_GUI: [&str; 1] = ["model"];
 
 const TENSORS: [&str; 3] = ["model", "engine", "lab"];
 

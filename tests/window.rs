@@ -10,9 +10,10 @@ use egui::accesskit::Role;
 use egui::{Event, ImeEvent, Modifiers, MouseWheelUnit, OutputCommand, TouchPhase, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};
 use egui_kittest::{Harness, Node};
-use headlight::engine::{Command, Forward, Job, Link, Outcome, Request, RequestId, Response};
+use headlight::engine::{Command, Forward, Half, Job, Link, Outcome, Progress, Ran, Request, RequestId, Response};
 use headlight::gui::{HeadlightApp, Opening};
-use headlight::run::{ModelInfo, Run, Texts, TokenRange};
+use headlight::lab::{Nearest, NearestOutcome, Neighbour};
+use headlight::run::{Embedding, ModelInfo, Pooling, Run, Texts, TokenRange};
 use support::runs::{model_info, run_of, run_with};
 
 /// Both sides: the window, and the engine that the test plays.
@@ -59,7 +60,7 @@ impl Stage {
 
     fn done(&mut self, id: RequestId, run: Run) {
         let run = Arc::new(run);
-        self.send(Response::Done { id, outcome: Outcome::Run { plain: run.clone(), run } });
+        self.send(Response::Done { id, outcome: Outcome::Run(Ran { plain: run.clone(), run, halves: None }) });
     }
 
     /// Answers everything as a real engine would, the last text alone being run. Gives the texts that were asked for.
@@ -99,7 +100,12 @@ impl Stage {
             } else {
                 Arc::new(Run { edits: forward.edits.clone(), ..edited })
             };
-            self.send(Response::Done { id: *id, outcome: Outcome::Run { run, plain } });
+            // Both halves are alike in the plain model, and at a right angle in the edited one.
+            let vector = |values: [f32; 2]| Embedding { values: values.to_vec().into(), pooling: Pooling::default() };
+            let half = |edited| Half { plain: vector([1.0, 0.0]), edited: vector(edited) };
+            let edited = if forward.edits.is_empty() { [1.0, 0.0] } else { [0.0, 1.0] };
+            let halves = forward.texts.b.as_ref().map(|_| Box::new([half([1.0, 0.0]), half(edited)]));
+            self.send(Response::Done { id: *id, outcome: Outcome::Run(Ran { run, plain, halves }) });
         }
         asked.into_iter().map(|(_, forward)| forward).collect()
     }
@@ -500,5 +506,59 @@ fn the_grid_tells_how_far_each_head_moved() {
     let mut stage = Stage::with_text("the cat sat");
     stage.harness.key_press(egui::Key::Space);
     stage.operate();
-    stage.until("how far each head moved from the plain model");
+    stage.until("how far each head moved from the plain model, the longest");
+}
+
+#[test]
+fn the_output_of_the_plain_and_the_edited_model_stand_beside_each_other() {
+    let mut stage = Stage::with_text("the cat");
+    stage.text_box("Second sentence").focus();
+    stage.harness.run();
+    stage.text_box("Second sentence").type_text("a dog");
+    stage.play();
+    assert!(stage.shows("similarity of A and B: 1.0000"));
+    stage.harness.get_by_label("Layer 0, head 1").click_modifiers(Modifiers::COMMAND);
+    stage.operate();
+    assert!(stage.shows("similarity of A and B: 1.0000 → 0.0000 (-1.0000)"));
+    assert!(stage.shows("A with its plain vector: 1.0000, B: 0.0000"));
+    assert!(stage.harness.query_by_label("Change of the hidden state").is_some());
+}
+
+#[test]
+fn the_nearest_sentences_are_sought_with_progress_and_can_be_cancelled() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sentences.txt");
+    std::fs::write(&file, "one\n\ntwo\nthree\n").unwrap();
+    let mut stage = Stage::with_text("the cat");
+    stage.harness.get_by_label("Nearest sentences").click();
+    stage.harness.run_steps(20);
+    let name = "Text file, one sentence a line";
+    stage.text_box(name).focus();
+    stage.harness.run();
+    stage.text_box(name).type_text(&format!("{}x", file.display()));
+    stage.harness.run();
+    stage.harness.get_by_role_and_label(Role::Button, "Find").click();
+    stage.harness.run();
+    assert!(stage.shows("cannot read"), "a file that is not there is told");
+    stage.harness.key_press(egui::Key::Backspace);
+    stage.text_box(name).focus();
+    stage.harness.key_press(egui::Key::Backspace);
+    stage.harness.run();
+    stage.harness.get_by_role_and_label(Role::Button, "Find").click();
+    stage.harness.run();
+    let request = stage.requests().pop().expect("an experiment");
+    assert!(format!("{request:?}").contains("nearest of 3 sentences"), "{request:?}");
+    let progress = Progress { done: 1, total: 3 };
+    stage.responses.send(Response::Progress { id: request.id, progress }).unwrap();
+    stage.harness.step();
+    assert!(stage.shows("1 of 3"));
+    let spec = Nearest {
+        query: "the cat".into(),
+        sentences: Arc::new(vec!["one".into(), "two".into(), "three".into()]),
+        edits: Vec::new(),
+    };
+    let near = |sentence, plain| Neighbour { sentence, plain, edited: plain };
+    let outcome = NearestOutcome { spec, neighbours: vec![near(0, 0.1), near(1, 0.9), near(2, 0.5)] };
+    stage.send(Response::Done { id: request.id, outcome: Outcome::Experiment(Box::new(outcome)) });
+    assert!(stage.shows("0.9000  two") && stage.shows("0.5000  three") && !stage.shows("1 of 3"));
 }

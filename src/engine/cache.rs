@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::protocol::{Forward, Half, Ran};
 use crate::model::{Model, ModelError, Plan, Probe, Sources, Traced};
-use crate::run::{Edit, Input, Run};
+use crate::run::{Edit, Embedding, Input, Texts};
 
 /// The plain run of the current text and the last edited one, with the hidden state that enters each of their layers:
 /// an edit in layer l computes only from l on.
@@ -11,29 +12,58 @@ use crate::run::{Edit, Input, Run};
 pub(super) struct Cache {
     plain: Option<Traced>,
     edited: Option<Traced>,
+    /// The halves of the last pair, with their plain vectors.
+    halves: Vec<(String, Embedding)>,
     sources: Sources,
 }
 
 impl Cache {
-    /// The run of a text with these edits, and the plain one beside it.
+    /// The run of a text, and the plain one beside it.
     pub fn run(
         &mut self,
         model: &Model,
         input: Input,
-        edits: &[Edit],
+        forward: &Forward,
         watcher: &mut dyn Probe,
-    ) -> Result<(Arc<Run>, Arc<Run>), ModelError> {
+    ) -> Result<Ran, ModelError> {
         let plain = model.trace(input.clone(), Plan::default(), Vec::new(), self.plain.as_ref(), watcher)?;
         let plain = self.plain.insert(plain);
-        if edits.is_empty() {
-            return Ok((plain.run().clone(), plain.run().clone()));
-        }
-        let plan = Plan::of_those_that_apply(model, &input, edits, &mut self.sources);
-        let shared = |base: &&Traced| base.shared_layers(&input, &plan);
-        let base = self.edited.iter().chain([&*plain]).max_by_key(shared);
-        let edited = model.trace(input.clone(), plan, edits.to_vec(), base, watcher)?;
-        let run = edited.run().clone();
-        self.edited = Some(edited);
-        Ok((run, plain.run().clone()))
+        let run = if forward.edits.is_empty() {
+            plain.run().clone()
+        } else {
+            let plan = Plan::of_those_that_apply(model, &input, &forward.edits, &mut self.sources);
+            let shared = |base: &&Traced| base.shared_layers(&input, &plan);
+            let base = self.edited.iter().chain([&*plain]).max_by_key(shared);
+            let edited = model.trace(input.clone(), plan, forward.edits.clone(), base, watcher)?;
+            self.edited.insert(edited).run().clone()
+        };
+        let plain = plain.run().clone();
+        let halves = match &forward.texts.b {
+            Some(b) => Some(Box::new([
+                self.half(model, &forward.texts.a, &forward.edits)?,
+                self.half(model, b, &forward.edits)?,
+            ])),
+            None => None,
+        };
+        Ok(Ran { run, plain, halves })
+    }
+
+    /// One half of a pair by itself, before and after the edits.
+    fn half(&mut self, model: &Model, text: &str, edits: &[Edit]) -> Result<Half, ModelError> {
+        let input = model.tokenize(&Arc::new(Texts::single(text)))?;
+        let plain = match self.halves.iter().find(|(known, _)| known == text) {
+            Some((_, embedding)) => embedding.clone(),
+            None => {
+                let embedding = model.embed(input.clone(), &[], &mut self.sources)?;
+                // Two halves, and the two that a reader may be going back to.
+                if self.halves.len() >= 4 {
+                    self.halves.remove(0);
+                }
+                self.halves.push((text.to_owned(), embedding.clone()));
+                embedding
+            }
+        };
+        let edited = if edits.is_empty() { plain.clone() } else { model.embed(input, edits, &mut self.sources)? };
+        Ok(Half { plain, edited })
     }
 }

@@ -9,8 +9,8 @@
 //! link.load("all-MiniLM-L6-v2".into());
 //! link.submit(Job::Forward(Forward::plain(Texts::single("Hello"))));
 //! while let Some(response) = link.wait(Duration::from_secs(10)) {
-//!     if let Response::Done { outcome: Outcome::Run { run, .. }, .. } = response {
-//!         println!("{} tokens", run.attention.tokens());
+//!     if let Response::Done { outcome: Outcome::Run(ran), .. } = response {
+//!         println!("{} tokens", ran.run.attention.tokens());
 //!         break;
 //!     }
 //! }
@@ -21,5 +21,7 @@ mod inbox;
 mod protocol;
 mod worker;
 
-pub use protocol::{Command, Experiment, Forward, Job, Link, Outcome, Progress, Request, RequestId, Response};
+pub use protocol::{
+    Command, Experiment, Forward, Half, Job, Link, Outcome, Progress, Ran, Request, RequestId, Response,
+};
 pub use worker::{Options, spawn};

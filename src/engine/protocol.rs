@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::model::{Model, ModelError};
-use crate::run::{Edit, ModelInfo, Run, Texts};
+use crate::run::{Edit, Embedding, ModelInfo, Run, Texts};
 
 /// Names a request; a later request has a larger number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -129,12 +129,25 @@ impl Response {
 #[derive(Debug)]
 pub enum Outcome {
     Loaded(Arc<ModelInfo>),
-    /// A text's run, and the plain one of the same text: the same run where nothing was edited.
-    Run {
-        run: Arc<Run>,
-        plain: Arc<Run>,
-    },
+    Run(Ran),
     Experiment(Box<dyn Any + Send>),
+}
+
+/// What a text brought.
+#[derive(Debug, Clone)]
+pub struct Ran {
+    pub run: Arc<Run>,
+    /// The plain run of the same text: the same run where nothing was edited.
+    pub plain: Arc<Run>,
+    /// For a pair, each half's vector from a forward of its own: similarity comes from these, however the pair is shown.
+    pub halves: Option<Box<[Half; 2]>>,
+}
+
+/// One half of a pair by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Half {
+    pub plain: Embedding,
+    pub edited: Embedding,
 }
 
 /// One end of the conversation: what the window holds. A script can hold the other end in tests.

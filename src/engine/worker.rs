@@ -7,7 +7,7 @@ use tch::Tensor;
 
 use super::cache::Cache;
 use super::inbox::Inbox;
-use super::protocol::{Experiment, Forward, Job, Link, Outcome, Progress, Request, RequestId, Response};
+use super::protocol::{Experiment, Forward, Job, Link, Outcome, Request, RequestId, Response};
 use crate::model::{Model, ModelError, Probe};
 use crate::run::one_line;
 
@@ -42,64 +42,88 @@ impl Options {
 pub fn spawn(options: Options, wake: impl Fn() + Send + 'static) -> Link {
     let (commands, inbox) = channel();
     let (responses, link_end) = channel();
-    let worker = Worker { options, model: None, cache: Cache::default(), responses, wake: Box::new(wake) };
+    let desk = Desk { inbox: Inbox::new(inbox), responses, wake: Box::new(wake) };
+    let workbench = Workbench { options, ..Workbench::default() };
     let thread = std::thread::Builder::new()
         .name("engine".into())
-        .spawn(move || worker.serve(Inbox::new(inbox)))
+        .spawn(move || workbench.serve(desk))
         .inspect_err(|error| tracing::error!("the engine's thread could not start: {error}"))
         .ok();
     Link::new(commands, link_end).with_thread(thread)
 }
 
-struct Worker {
-    options: Options,
-    model: Option<Model>,
-    cache: Cache,
+/// The worker's two channels.
+struct Desk {
+    inbox: Inbox,
     responses: Sender<Response>,
     wake: Box<dyn Fn() + Send>,
 }
 
-impl Worker {
-    fn serve(mut self, mut inbox: Inbox) {
+impl Desk {
+    fn send(&self, response: Response) {
+        // Send, then wake: the window finds the answer when it looks.
+        self.responses.send(response).ok();
+        (self.wake)();
+    }
+
+    fn next(&mut self) -> Option<Request> {
+        let Self { inbox, responses, wake } = self;
+        inbox.next(&mut |id| given_up(responses, wake, id))
+    }
+
+    fn next_forward(&mut self) -> Option<Request> {
+        let Self { inbox, responses, wake } = self;
+        inbox.next_forward(&mut |id| given_up(responses, wake, id))
+    }
+
+    fn wants(&mut self, id: RequestId) -> bool {
+        let Self { inbox, responses, wake } = self;
+        inbox.wants(id, &mut |id| given_up(responses, wake, id))
+    }
+
+    /// Does a job and gives its terminal answer, whatever happens in it.
+    fn answer(&mut self, id: RequestId, job: impl FnOnce(&mut Self) -> Result<Outcome, ModelError>) {
+        self.send(Response::Started { id });
+        // Grad mode belongs to the thread, and is not restored when a job panics: each job sets its own.
+        let _no_grad = tch::no_grad_guard();
+        let outcome = catch_unwind(AssertUnwindSafe(|| job(self)));
+        self.inbox.end(id);
+        self.send(match outcome {
+            Ok(Ok(outcome)) => Response::Done { id, outcome },
+            Ok(Err(ModelError::Stopped)) => Response::Cancelled { id },
+            Ok(Err(error)) => Response::Failed { id, cause: one_line(&error) },
+            Err(panic) => Response::Failed { id, cause: format!("internal fault: {}", message(&*panic)) },
+        });
+    }
+}
+
+fn given_up(responses: &Sender<Response>, wake: &(dyn Fn() + Send), id: RequestId) {
+    responses.send(Response::Cancelled { id }).ok();
+    wake();
+}
+
+/// The model in use, with what is kept of the current text.
+#[derive(Default)]
+struct Workbench {
+    options: Options,
+    model: Option<Model>,
+    cache: Cache,
+}
+
+impl Workbench {
+    fn serve(mut self, mut desk: Desk) {
         if let Some(threads) = self.options.threads {
             tch::set_num_threads(threads);
         }
-        let (responses, wake) = (self.responses.clone(), std::mem::replace(&mut self.wake, Box::new(|| ())));
-        let send = move |response| {
-            // Send, then wake: the window finds the answer when it looks.
-            responses.send(response).ok();
-            wake();
-        };
-        let mut drop_request = |id| send(Response::Cancelled { id });
-        while let Some(Request { id, job }) = inbox.next(&mut drop_request) {
-            send(Response::Started { id });
-            // Grad mode belongs to the thread, and is not restored when a job panics: each job sets its own.
-            let _no_grad = tch::no_grad_guard();
-            let mut wanted = |forward| inbox.wants(id, forward, &mut |id| send(Response::Cancelled { id }));
-            let outcome = catch_unwind(AssertUnwindSafe(|| self.perform(id, job, &mut wanted, &send)));
-            send(match outcome {
-                Ok(Ok(outcome)) => Response::Done { id, outcome },
-                Ok(Err(ModelError::Stopped)) => Response::Cancelled { id },
-                Ok(Err(error)) => Response::Failed { id, cause: one_line(&error) },
-                Err(panic) => Response::Failed { id, cause: format!("internal fault: {}", message(&*panic)) },
+        while let Some(Request { id, job }) = desk.next() {
+            desk.answer(id, |desk| match job {
+                Job::Load(folder) => self.load(&folder),
+                Job::Forward(forward) => {
+                    let Self { options, model, cache } = &mut self;
+                    run_forward(options, model.as_ref(), cache, id, &forward, desk)
+                }
+                Job::Experiment(experiment) => self.experiment(id, experiment, desk),
             });
-        }
-    }
-
-    fn perform(
-        &mut self,
-        id: RequestId,
-        job: Job,
-        wanted: &mut dyn FnMut(bool) -> bool,
-        send: &dyn Fn(Response),
-    ) -> Result<Outcome, ModelError> {
-        match job {
-            Job::Load(folder) => self.load(&folder),
-            Job::Forward(forward) => self.forward(&forward, wanted),
-            Job::Experiment(mut experiment) => self.experiment(experiment.as_mut(), &mut |progress| {
-                send(Response::Progress { id, progress });
-                if wanted(false) { Ok(()) } else { Err(ModelError::Stopped) }
-            }),
         }
     }
 
@@ -111,29 +135,50 @@ impl Worker {
         Ok(Outcome::Loaded(info))
     }
 
-    fn forward(&mut self, forward: &Forward, wanted: &mut dyn FnMut(bool) -> bool) -> Result<Outcome, ModelError> {
-        let model = self.model.as_ref().ok_or(ModelError::NotLoaded)?;
-        let most = self.options.most_tokens(model.info().layers, model.info().heads);
-        let input = model.tokenize_within(&forward.texts, most)?;
-        let (run, plain) = self.cache.run(model, input, &forward.edits, &mut WhileWanted(wanted))?;
-        Ok(Outcome::Run { run, plain })
-    }
-
     fn experiment(
-        &self,
-        experiment: &mut dyn Experiment,
-        progress: &mut dyn FnMut(Progress) -> Result<(), ModelError>,
+        &mut self,
+        id: RequestId,
+        mut experiment: Box<dyn Experiment>,
+        desk: &mut Desk,
     ) -> Result<Outcome, ModelError> {
-        experiment.run(self.model.as_ref().ok_or(ModelError::NotLoaded)?, progress).map(Outcome::Experiment)
+        let Self { options, model, cache } = self;
+        let model = model.as_ref().ok_or(ModelError::NotLoaded)?;
+        let outcome = experiment.run(model, &mut |progress| {
+            desk.send(Response::Progress { id, progress });
+            // The reader goes on typing meanwhile.
+            while let Some(Request { id, job: Job::Forward(forward) }) = desk.next_forward() {
+                desk.answer(id, |desk| run_forward(options, Some(model), cache, id, &forward, desk));
+            }
+            if desk.wants(id) { Ok(()) } else { Err(ModelError::Stopped) }
+        })?;
+        Ok(Outcome::Experiment(outcome))
     }
 }
 
-/// Stops a pass between two layers once nobody wants it.
-struct WhileWanted<'a>(&'a mut dyn FnMut(bool) -> bool);
+fn run_forward(
+    options: &Options,
+    model: Option<&Model>,
+    cache: &mut Cache,
+    id: RequestId,
+    forward: &Forward,
+    desk: &mut Desk,
+) -> Result<Outcome, ModelError> {
+    let model = model.ok_or(ModelError::NotLoaded)?;
+    let most = options.most_tokens(model.info().layers, model.info().heads);
+    let input = model.tokenize_within(&forward.texts, most)?;
+    Ok(Outcome::Run(cache.run(model, input, forward, &mut WhileWanted { id, desk })?))
+}
+
+/// Stops a pass between two layers once nobody wants it, or a newer text waits.
+struct WhileWanted<'a> {
+    id: RequestId,
+    desk: &'a mut Desk,
+}
 
 impl Probe for WhileWanted<'_> {
     fn enter(&mut self, _layer: usize, _hidden: &Tensor) -> Result<(), ModelError> {
-        if (self.0)(true) { Ok(()) } else { Err(ModelError::Stopped) }
+        let wanted = self.desk.wants(self.id) && !self.desk.inbox.has_forward();
+        if wanted { Ok(()) } else { Err(ModelError::Stopped) }
     }
 }
 

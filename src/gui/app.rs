@@ -1,6 +1,6 @@
 //! The window's state, what its drawing asks for, and how that is carried out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use egui::{CentralPanel, ComboBox, Context, Key, Modifiers, Panel, RichText, Sides, ThemePreference, Ui};
@@ -11,10 +11,12 @@ use super::edits;
 use super::export::{Decision, ExportDialog, Finished, Workshop};
 use super::grid::{Grid, Shown};
 use super::heatmap::Heatmap;
+use super::output::{self, Output, Search};
 use super::share::{self, Copied};
 use super::surgery::Surgery;
 use super::text_boxes::TextBoxes;
 use crate::engine::Link;
+use crate::lab::Nearest;
 use crate::run::{ColorMap, Edit, HeadId, HeadPattern, MapRange, Run, Texts, ViewSpec, one_line};
 
 /// What the window opens with.
@@ -50,6 +52,9 @@ pub enum Action {
     Redo,
     /// Shows the plain model's run, or the edited one again.
     TogglePlain,
+    /// Seeks the sentences of a text file that are nearest to the first text.
+    FindNearest(PathBuf),
+    CancelExperiment,
 }
 
 /// The program's window.
@@ -60,6 +65,7 @@ pub struct HeadlightApp {
     grid: Grid,
     heatmap: Heatmap,
     workshop: Workshop,
+    output: Output,
     surgery: Surgery,
     /// The plain model's run is shown, whatever is edited.
     shows_plain: bool,
@@ -85,6 +91,7 @@ impl HeadlightApp {
             grid: Grid::default(),
             heatmap: Heatmap::default(),
             workshop: Workshop::default(),
+            output: Output::default(),
             surgery: Surgery::default(),
             shows_plain: false,
             movement: None,
@@ -146,8 +153,30 @@ impl HeadlightApp {
             Action::ClearEdits => self.surgery.clear(),
             Action::Undo => self.news = self.surgery.undo().map(|step| format!("undone: {step}")),
             Action::Redo => self.news = self.surgery.redo().map(|step| format!("done again: {step}")),
+            Action::FindNearest(path) => self.find_nearest(&path),
+            Action::CancelExperiment => self.conversation.cancel_experiment(),
             Action::TogglePlain => self.shows_plain = !self.shows_plain,
         }
+    }
+
+    fn find_nearest(&mut self, path: &Path) {
+        match output::read_sentences(path) {
+            Ok(sentences) => self.conversation.start(Box::new(Nearest {
+                query: self.boxes.a.clone(),
+                sentences: Arc::new(sentences),
+                edits: self.surgery.active(),
+            })),
+            Err(cause) => self.news = Some(format!("failed: {cause}")),
+        }
+    }
+
+    fn show_output(&mut self, ui: &mut Ui, actions: &mut Vec<Action>) {
+        let Some(ran) = self.conversation.ran() else { return };
+        let outcome = self.conversation.nearest();
+        let stale = outcome
+            .is_some_and(|outcome| outcome.spec.query != self.boxes.a || outcome.spec.edits != self.surgery.active());
+        let search = Search { running: self.conversation.experiment(), outcome, stale };
+        self.output.show(ui, ran, self.view.colors, &search, actions);
     }
 
     /// The run that is shown.
@@ -258,8 +287,9 @@ impl HeadlightApp {
         ui.horizontal(|ui| {
             edits::scale_slider(ui, self.view.head.into(), self.surgery.scale(self.view.head), actions);
             let differs = !self.surgery.active().is_empty();
-            let plain = ui.add_enabled(differs, egui::Button::selectable(self.shows_plain && differs, "Plain model"));
-            if plain.on_hover_text("Show the model without the edits, and back (B)").clicked() {
+            let mut plain = self.shows_plain && differs;
+            let check = ui.add_enabled(differs, egui::Checkbox::new(&mut plain, "Plain model"));
+            if check.on_hover_text("Show the model without the edits, and back (B)").clicked() {
                 actions.push(Action::TogglePlain);
             }
         });
@@ -359,6 +389,13 @@ impl eframe::App for HeadlightApp {
                     });
                 },
             );
+        }
+        if run.is_some() {
+            Panel::bottom("output").show(ui, |ui| {
+                ui.add_space(4.0);
+                self.show_output(ui, &mut actions);
+                ui.add_space(4.0);
+            });
         }
         CentralPanel::default().show(ui, |ui| {
             self.show_notices(ui);

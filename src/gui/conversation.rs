@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::engine::{Forward, Job, Link, Outcome, RequestId, Response};
+use crate::engine::{Experiment, Forward, Job, Link, Outcome, Progress, Ran, RequestId, Response};
+use crate::lab::NearestOutcome;
 use crate::run::{Edit, ModelInfo, Run, Texts};
 
 /// Sends texts to the engine, keeps the latest answer, and drops those that are no longer wanted.
@@ -14,14 +15,25 @@ pub struct Conversation {
     wanted: Option<RequestId>,
     asked: Option<Forward>,
     model: Option<Arc<ModelInfo>>,
-    run: Option<Arc<Run>>,
-    plain: Option<Arc<Run>>,
+    ran: Option<Ran>,
     trouble: Option<String>,
+    experiment: Option<(RequestId, Progress)>,
+    nearest: Option<NearestOutcome>,
 }
 
 impl Conversation {
     pub fn new(link: Link) -> Self {
-        Self { link, loading: None, wanted: None, asked: None, model: None, run: None, plain: None, trouble: None }
+        Self {
+            link,
+            loading: None,
+            wanted: None,
+            asked: None,
+            model: None,
+            ran: None,
+            trouble: None,
+            experiment: None,
+            nearest: None,
+        }
     }
 
     /// Opens a model; the text is asked for again once it is there.
@@ -42,6 +54,28 @@ impl Conversation {
         }
     }
 
+    /// Starts an experiment; one that runs is given up.
+    pub fn start(&mut self, experiment: Box<dyn Experiment>) {
+        self.cancel_experiment();
+        self.experiment = Some((self.link.submit(Job::Experiment(experiment)), Progress { done: 0, total: 0 }));
+    }
+
+    pub fn cancel_experiment(&mut self) {
+        if let Some((id, _)) = self.experiment.take() {
+            self.link.cancel(id);
+        }
+    }
+
+    /// How far the running experiment has come.
+    pub fn experiment(&self) -> Option<Progress> {
+        self.experiment.map(|(_, progress)| progress)
+    }
+
+    /// What the last search for the nearest sentences found.
+    pub fn nearest(&self) -> Option<&NearestOutcome> {
+        self.nearest.as_ref()
+    }
+
     /// Takes in the engine's answers. True if there is a new run.
     pub fn listen(&mut self) -> bool {
         let answers: Vec<Response> = self.link.received().collect();
@@ -53,10 +87,21 @@ impl Conversation {
                 Response::Done { outcome: Outcome::Loaded(info), .. } if self.loading == Some(id) => {
                     self.model = Some(info);
                 }
-                Response::Done { outcome: Outcome::Run { run, plain }, .. } if self.wanted == Some(id) => {
-                    (self.run, self.plain) = (Some(run), Some(plain));
+                Response::Done { outcome: Outcome::Run(ran), .. } if self.wanted == Some(id) => {
+                    self.ran = Some(ran);
                     self.trouble = None;
                     fresh = true;
+                }
+                Response::Progress { progress, .. } => {
+                    if let Some((_, seen)) = self.experiment.as_mut().filter(|(running, _)| *running == id) {
+                        *seen = progress;
+                    }
+                }
+                Response::Done { outcome: Outcome::Experiment(outcome), .. } => {
+                    self.nearest = outcome.downcast().ok().map(|outcome| *outcome).or(self.nearest.take());
+                }
+                Response::Failed { cause, .. } if self.experiment.is_some_and(|(running, _)| running == id) => {
+                    self.trouble = Some(cause);
                 }
                 // Without a model every text fails: what the reader needs to hear is why there is none.
                 Response::Failed { cause, .. }
@@ -69,6 +114,7 @@ impl Conversation {
             if terminal {
                 self.loading = self.loading.filter(|&loading| loading != id);
                 self.wanted = self.wanted.filter(|&wanted| wanted != id);
+                self.experiment = self.experiment.filter(|(running, _)| *running != id);
             }
         }
         fresh
@@ -88,12 +134,17 @@ impl Conversation {
     }
 
     pub fn run(&self) -> Option<&Arc<Run>> {
-        self.run.as_ref()
+        self.ran.as_ref().map(|ran| &ran.run)
     }
 
     /// The plain run of the text that is shown: the same as [`run`](Self::run) where nothing is edited.
     pub fn plain(&self) -> Option<&Arc<Run>> {
-        self.plain.as_ref()
+        self.ran.as_ref().map(|ran| &ran.plain)
+    }
+
+    /// Everything that the text that is shown brought.
+    pub fn ran(&self) -> Option<&Ran> {
+        self.ran.as_ref()
     }
 
     /// What went wrong last, until something goes well.

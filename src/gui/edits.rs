@@ -69,11 +69,10 @@ pub fn list(ui: &mut Ui, surgery: &Surgery, furthest: Option<f32>, actions: &mut
         );
         return;
     }
-    if let Some(furthest) = furthest {
-        let text = format!("Bars: how far each head moved from the plain model, the longest {furthest:.4} nats");
-        ui.label(RichText::new(text).weak())
-            .on_hover_text("Jensen–Shannon divergence, mean over rows; at most ln 2 = 0.6931");
-    }
+    // The line is there before the number is, so that nothing below it moves.
+    let longest = furthest.map(|nats| format!(", the longest {nats:.4} nats")).unwrap_or_default();
+    ui.label(RichText::new(format!("Bars: how far each head moved from the plain model{longest}")).weak())
+        .on_hover_text("Jensen–Shannon divergence, mean over rows; at most ln 2 = 0.6931");
     egui::ScrollArea::vertical().id_salt("edits").auto_shrink([false, true]).show(ui, |ui| {
         for (at, entry) in surgery.entries().iter().enumerate() {
             ui.horizontal(|ui| {

@@ -7,6 +7,7 @@ mod export;
 mod grid;
 mod heatmap;
 mod marks;
+mod output;
 mod share;
 mod start;
 mod surgery;

@@ -7,7 +7,7 @@ use tch::Tensor;
 
 use super::capture::{cube, plain};
 use super::{Batch, Capture, Encoder, ModelError, Plan, Probe, Sources, Surgery, pooling};
-use crate::run::{AttentionMaps, Edit, Input, Limit, ModelInfo, Run, Texts};
+use crate::run::{AttentionMaps, Edit, Embedding, Input, Limit, ModelInfo, Run, Texts};
 use crate::text::{TextEncoder, parse_ids};
 
 /// A model as a reader opens it: encoder, tokenizer, and how it makes a sentence's vector.
@@ -106,6 +106,20 @@ impl Model {
     pub fn run_edited(&self, input: Input, edits: &[Edit], watcher: &mut dyn Probe) -> Result<Run, ModelError> {
         let plan = Plan::new(self, &input, edits, &mut Sources::default())?;
         Ok(self.trace(input, plan, edits.to_vec(), None, watcher)?.into_run())
+    }
+
+    /// The sentence's vector alone, with edits on heads, and nothing else kept. An edit that does not apply to this text
+    /// is left out.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn embed(&self, input: Input, edits: &[Edit], sources: &mut Sources) -> Result<Embedding, ModelError> {
+        let plan = Plan::of_those_that_apply(self, &input, edits, sources);
+        let batch = Batch::from_tokens(&[&input.tokens])?;
+        let last = self.encoder.forward(&batch, &mut Surgery::new(&plan, &batch)?)?;
+        let last = Array2::from_shape_vec((input.tokens.len(), self.info.hidden), plain(&last)?);
+        let last = last.map_err(|error| ModelError::BadInput(error.to_string()))?;
+        Ok(pooling::embed(&last, self.info.pooling))
     }
 
     /// A forward pass that carries a plan out, and keeps what a later pass can go on from. With a `base` of the same

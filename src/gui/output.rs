@@ -1,0 +1,201 @@
+//! What the model's output does: the plain model's beside the edited one's, and the difference.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use egui::{
+    Color32, ColorImage, ProgressBar, Rect, RichText, Sense, TextEdit, TextureHandle, TextureOptions, Ui, WidgetInfo,
+    vec2,
+};
+
+use super::app::Action;
+use crate::engine::{Progress, Ran};
+use crate::figure::{Palette, paint, printable};
+use crate::lab::NearestOutcome;
+use crate::metrics::{HiddenChange, cosine, hidden_change};
+use crate::run::{ColorMap, Run};
+
+/// The panel with what it remembers between frames.
+#[derive(Default)]
+pub struct Output {
+    map: Option<ChangeMap>,
+    /// A text file of sentences, one a line.
+    sentences: String,
+}
+
+struct ChangeMap {
+    of: Arc<Run>,
+    colors: ColorMap,
+    change: HiddenChange,
+    greatest: f32,
+    texture: TextureHandle,
+}
+
+/// The search for the nearest sentences.
+pub struct Search<'a> {
+    pub running: Option<Progress>,
+    pub outcome: Option<&'a NearestOutcome>,
+    /// The text or the edits have changed since.
+    pub stale: bool,
+}
+
+const SHOWN: usize = 5;
+
+impl Output {
+    pub fn show(&mut self, ui: &mut Ui, ran: &Ran, colors: ColorMap, search: &Search<'_>, actions: &mut Vec<Action>) {
+        let edited = !Arc::ptr_eq(&ran.run, &ran.plain);
+        ui.horizontal_wrapped(|ui| {
+            ui.label(RichText::new("Output").strong());
+            for line in lines(ran, edited) {
+                ui.separator();
+                ui.label(line.text).on_hover_text(line.help);
+            }
+        });
+        if edited {
+            self.show_map(ui, ran, colors);
+        }
+        ui.collapsing("Nearest sentences", |ui| self.show_search(ui, search, actions));
+    }
+
+    fn show_map(&mut self, ui: &mut Ui, ran: &Ran, colors: ColorMap) {
+        let known = self.map.as_ref().is_some_and(|map| Arc::ptr_eq(&map.of, &ran.run) && map.colors == colors);
+        if !known {
+            self.map = hidden_change(&ran.plain, &ran.run).map(|change| {
+                let greatest = change.relative.iter().copied().fold(0.0, f32::max);
+                let cells = paint(change.relative.view(), greatest.max(f32::MIN_POSITIVE), &Palette::new(colors), 4096);
+                // A row that does not change at all is no row that attends to nothing.
+                let unchanged = Palette::new(colors).at(0.0);
+                let rows = change.relative.rows().into_iter().flat_map(|row| {
+                    let same = row.iter().all(|value| *value == 0.0);
+                    std::iter::repeat_n(same, cells.width)
+                });
+                let pixel = |(rgb, same): (&[u8], bool)| if same { unchanged } else { [rgb[0], rgb[1], rgb[2]] };
+                let rgb: Vec<u8> = cells.rgb.chunks_exact(3).zip(rows).flat_map(pixel).collect();
+                let image = ColorImage::from_rgb([cells.width, cells.height], &rgb);
+                let texture = ui.ctx().load_texture("change of the hidden state", image, TextureOptions::NEAREST);
+                ChangeMap { of: ran.run.clone(), colors, change, greatest, texture }
+            });
+        }
+        let Some(map) = &self.map else { return };
+        let (layers, tokens) = map.change.relative.dim();
+        ui.label(format!(
+            "Change of the hidden state by layer (downwards) and token, at most {:.3} of its length",
+            map.greatest
+        ));
+        let size = vec2(ui.available_width().min(tokens as f32 * 26.0), layers as f32 * 9.0);
+        let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
+        ui.painter().image(
+            map.texture.id(),
+            rect,
+            Rect::from_min_max(egui::pos2(0.0, 0.0), egui::pos2(1.0, 1.0)),
+            Color32::WHITE,
+        );
+        response.widget_info(|| WidgetInfo::labeled(egui::Role::Image, true, "Change of the hidden state"));
+        if let Some(at) = response.hover_pos() {
+            let share = (at - rect.min) / rect.size();
+            let cell = |share: f32, count: usize| ((share * count as f32) as usize).min(count - 1);
+            let (layer, token) = (cell(share.y, layers), cell(share.x, tokens));
+            let place = if layer == 0 { "entering layer 0".to_owned() } else { format!("after layer {}", layer - 1) };
+            let piece = map.of.input.tokens.get(token).map(|token| printable(&token.piece)).unwrap_or_default();
+            response.on_hover_text_at_pointer(format!(
+                "{piece}, {place}: changed by {:.4} of its length, cosine {:.4}",
+                map.change.relative[[layer, token]],
+                map.change.cosine[[layer, token]]
+            ));
+        }
+    }
+
+    fn show_search(&mut self, ui: &mut Ui, search: &Search<'_>, actions: &mut Vec<Action>) {
+        ui.horizontal(|ui| {
+            let label = ui.label("Text file, one sentence a line");
+            ui.add(TextEdit::singleline(&mut self.sentences).desired_width(260.0)).labelled_by(label.id);
+            match search.running {
+                None => {
+                    if ui.button("Find").clicked() {
+                        actions.push(Action::FindNearest(PathBuf::from(self.sentences.trim())));
+                    }
+                }
+                Some(progress) => {
+                    let share = progress.done as f32 / progress.total.max(1) as f32;
+                    let text = format!("{} of {}", progress.done, progress.total);
+                    ui.add(ProgressBar::new(share).desired_width(140.0).text(text));
+                    if ui.button("Cancel").clicked() {
+                        actions.push(Action::CancelExperiment);
+                    }
+                }
+            }
+        });
+        let Some(outcome) = search.outcome else { return };
+        if search.stale {
+            ui.label(RichText::new("The text or the edits have changed since: find again.").weak());
+        }
+        let before = outcome.nearest(SHOWN, |neighbour| neighbour.plain);
+        let after = outcome.nearest(SHOWN, |neighbour| neighbour.edited);
+        let edited = !outcome.spec.edits.is_empty();
+        egui::Grid::new("nearest").num_columns(2).striped(true).show(ui, |ui| {
+            ui.label(RichText::new("Plain model").strong());
+            if edited {
+                ui.label(RichText::new("Edited model").strong());
+            }
+            ui.end_row();
+            let sentence = |at: usize| outcome.spec.sentences.get(at).map(|text| printable(text)).unwrap_or_default();
+            for (before, after) in before.iter().zip(&after) {
+                ui.add(egui::Label::new(format!("{:.4}  {}", before.plain, sentence(before.sentence))).truncate());
+                if edited {
+                    ui.add(egui::Label::new(format!("{:.4}  {}", after.edited, sentence(after.sentence))).truncate());
+                }
+                ui.end_row();
+            }
+        });
+    }
+}
+
+struct Line {
+    text: String,
+    help: &'static str,
+}
+
+/// The numbers that there are for a text or a pair.
+fn lines(ran: &Ran, edited: bool) -> Vec<Line> {
+    let mut lines = Vec::new();
+    const OWN: &str = "Cosine of the sentence's vector in the edited model with that in the plain one; 1 is no change";
+    match &ran.halves {
+        Some(halves) => {
+            let [a, b] = halves.as_ref();
+            let plain = cosine(a.plain.values.view(), b.plain.values.view());
+            let now = cosine(a.edited.values.view(), b.edited.values.view());
+            let text = if edited {
+                format!("similarity of A and B: {plain:.4} → {now:.4} ({:+.4})", now - plain)
+            } else {
+                format!("similarity of A and B: {plain:.4}")
+            };
+            let help = "Cosine of the two sentences' vectors, each from a forward of its own with the same edits; \
+                        the pictures show them joined";
+            lines.push(Line { text, help });
+            if edited {
+                let own = |half: &crate::engine::Half| cosine(half.plain.values.view(), half.edited.values.view());
+                let text = format!("A with its plain vector: {:.4}, B: {:.4}", own(a), own(b));
+                lines.push(Line { text, help: OWN });
+            }
+        }
+        None if edited => {
+            let own = cosine(ran.plain.embedding.values.view(), ran.run.embedding.values.view());
+            lines.push(Line { text: format!("sentence vector with its plain one: {own:.4}"), help: OWN });
+        }
+        None => lines.push(Line {
+            text: "a second sentence brings similarity, an edit what it does".to_owned(),
+            help: "Switch a head off with Space",
+        }),
+    }
+    lines
+}
+
+/// The sentences of a text file, one a line, empty lines left out.
+pub fn read_sentences(path: &Path) -> Result<Vec<String>, String> {
+    let unreadable = |cause: &str| format!("cannot read {}: {cause}", path.display());
+    let bytes = std::fs::read(path).map_err(|error| unreadable(&error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8 text"))?;
+    let sentences: Vec<String> =
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    if sentences.is_empty() { Err(unreadable("it holds no sentence")) } else { Ok(sentences) }
+}
