@@ -188,6 +188,40 @@ fn models_lists_and_describes() {
 }
 
 #[test]
+fn rank_writes_heads_most_important_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let texts = folder.path().join("texts.txt");
+    std::fs::write(&texts, "the cat sat\n\na dog\n").unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let rank = |texts: &str, words: &[&str], out: &str| {
+        success(&[&["rank", "--model", &tiny(), "--texts", texts, "--out", out], words].concat())
+    };
+    let (json, csv) = (path("heads.json"), path("heads.csv"));
+    let (told, quiet) = rank(&path("texts.txt"), &["--by", "loo", "--target", "self"], &json);
+    assert!(told.contains("12 heads, most important") && quiet.is_empty(), "{told} {quiet}");
+    let table: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert_eq!((table["texts"].as_u64(), table["target"].as_str()), (Some(2), Some("self")));
+    let effects: Vec<f64> =
+        table["heads"].as_array().unwrap().iter().map(|head| head["effect"].as_f64().unwrap()).collect();
+    assert_eq!(effects.len(), 12);
+    assert!(effects.is_sorted_by(|a, b| a >= b) && effects[0] > 0.0, "{effects:?}");
+    assert!(table["heads"][0]["low"].as_f64() < table["heads"][0]["high"].as_f64());
+
+    std::fs::write(&texts, "the cat\ta dog\n").unwrap();
+    rank(&path("texts.txt"), &["--target", "similarity"], &csv);
+    let lines = std::fs::read_to_string(&csv).unwrap();
+    assert_eq!(lines.lines().count(), 13);
+    assert_eq!(lines.lines().next(), Some("head,layer,index,effect,low,high"));
+    let one = refusal(&["rank", "--model", &tiny(), "--texts", &path("none"), "--out", &csv], 1);
+    assert!(one.contains("cannot read"), "{one}");
+    std::fs::write(&texts, "no pair\n").unwrap();
+    let arguments =
+        ["rank", "--model", &tiny(), "--texts", &path("texts.txt"), "--target", "similarity", "--out", &csv];
+    let no_tab = refusal(&arguments, 1);
+    assert!(no_tab.contains("line 1") && no_tab.contains("tab between"), "{no_tab}");
+}
+
+#[test]
 fn what_the_reader_must_know_goes_to_standard_error() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("x.safetensors");

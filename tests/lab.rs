@@ -6,9 +6,10 @@ mod support;
 use std::sync::Arc;
 
 use headlight::engine::Experiment;
-use headlight::lab::{Nearest, NearestOutcome};
+use headlight::lab::{Importance, LeaveOneOut, Nearest, NearestOutcome, Target};
 use headlight::metrics::cosine;
 use headlight::model::{Model, ModelError};
+use headlight::run::{Edit, HeadId, Texts};
 
 fn nearest(edits: &[&str]) -> Nearest {
     Nearest {
@@ -52,4 +53,44 @@ fn an_experiment_ends_when_its_progress_is_refused() {
         if progress.done == 2 { Err(ModelError::Stopped) } else { Ok(()) }
     });
     assert!(matches!(stopped, Err(ModelError::Stopped)));
+}
+
+fn importance(model: &Model, texts: Vec<Texts>, target: Target) -> Importance {
+    let mut experiment = LeaveOneOut { texts: Arc::new(texts), target };
+    *experiment.run(model, &mut |_| Ok(())).unwrap().downcast::<Importance>().unwrap()
+}
+
+/// The vector of a text without one head, by an edited run of its own.
+fn without(model: &Model, text: &str, head: Option<HeadId>) -> ndarray::Array1<f32> {
+    let edits: Vec<Edit> = head.iter().map(|head| format!("{head}=zero").parse().unwrap()).collect();
+    let input = model.tokenize(&support::single(text)).unwrap();
+    model.run_edited(input, &edits, &mut ()).unwrap().embedding.values
+}
+
+#[test]
+fn leave_one_out_equals_zeroing_each_head_in_a_run_of_its_own() {
+    let model = Model::open(&support::tiny_model()).unwrap();
+    let texts = ["the cat sat on the mat", "a dog", "walking"];
+    let own = importance(&model, texts.map(Texts::single).to_vec(), Target::Own);
+    assert!((own.plain - 1.0).abs() < 1e-6);
+    let pairs = vec![Texts::pair("the cat sat", "a dog"), Texts::pair("on the mat", "walking")];
+    let similarity = importance(&model, pairs.clone(), Target::Similarity);
+    for head in HeadId::all(3, 4) {
+        let effect =
+            |text: &str| 1.0 - cosine(without(&model, text, Some(head)).view(), without(&model, text, None).view());
+        let mean = texts.map(effect).iter().sum::<f32>() / 3.0;
+        assert!((own.effect[[head.layer, head.head]] - mean).abs() < 1e-5, "{head}");
+        let together = |texts: &Texts, head| {
+            let b = texts.b.as_deref().unwrap();
+            cosine(without(&model, &texts.a, head).view(), without(&model, b, head).view())
+        };
+        let change: Vec<f32> = pairs.iter().map(|texts| together(texts, None) - together(texts, Some(head))).collect();
+        let mean = (change[0] + change[1]) / 2.0;
+        assert!((similarity.effect[[head.layer, head.head]] - mean).abs() < 1e-5, "{head}");
+        // Of two values, the standard error of the mean is half their distance.
+        let half_width = 1.959_964 * (change[0] - change[1]).abs() / 2.0;
+        let found = similarity.interval.as_ref().unwrap()[[head.layer, head.head]];
+        assert!((found - half_width).abs() < 1e-4, "{head}: {found} {half_width}");
+    }
+    assert!(importance(&model, vec![Texts::single("the cat")], Target::Own).interval.is_none());
 }

@@ -4,6 +4,7 @@
 mod heatmap;
 mod input;
 mod models;
+mod rank;
 mod run;
 mod window;
 
@@ -35,6 +36,8 @@ enum Command {
     Run(run::RunArgs),
     /// Draw the attention of one head, or of all heads, as PNG or SVG.
     Heatmap(heatmap::HeatmapArgs),
+    /// Rank heads by what the output loses without each of them.
+    Rank(rank::RankArgs),
     /// List the models that are found, or describe one.
     Models(models::ModelsArgs),
 }
@@ -69,6 +72,7 @@ fn perform(cli: Cli) -> Result<()> {
         None => window::open(cli.window),
         Some(Command::Run(args)) => run::perform(&args),
         Some(Command::Heatmap(args)) => heatmap::perform(&args),
+        Some(Command::Rank(args)) => rank::perform(&args),
         Some(Command::Models(args)) => models::perform(&args),
     }
 }

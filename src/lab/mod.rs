@@ -1,5 +1,7 @@
 //! Experiments: work that runs a model many times, each with a plain specification and a plain outcome.
 
+mod leave_one_out;
 mod nearest;
 
+pub use leave_one_out::{Importance, LeaveOneOut, Target};
 pub use nearest::{Nearest, NearestOutcome, Neighbour};

@@ -117,9 +117,18 @@ impl Model {
         let plan = Plan::of_those_that_apply(self, &input, edits, sources);
         let batch = Batch::from_tokens(&[&input.tokens])?;
         let last = self.encoder.forward(&batch, &mut Surgery::new(&plan, &batch)?)?;
-        let last = Array2::from_shape_vec((input.tokens.len(), self.info.hidden), plain(&last)?);
-        let last = last.map_err(|error| ModelError::BadInput(error.to_string()))?;
-        Ok(pooling::embed(&last, self.info.pooling))
+        self.embeddings(&last)?.pop().ok_or(ModelError::Empty)
+    }
+
+    /// Each row's vector from the last hidden state `[batch, token, hidden]` of a batch without padding.
+    ///
+    /// # Errors
+    /// [`ModelError::BadInput`] if the shape is another.
+    pub fn embeddings(&self, last_hidden_state: &Tensor) -> Result<Vec<Embedding>, ModelError> {
+        let (rows, tokens, width) = last_hidden_state.size3()?;
+        let shape = (rows as usize, tokens as usize, width as usize);
+        let last = cube(plain(last_hidden_state)?, shape)?;
+        Ok(last.outer_iter().map(|row| pooling::embed(&row, self.info.pooling)).collect())
     }
 
     /// A forward pass that carries a plan out, and keeps what a later pass can go on from. With a `base` of the same
@@ -155,7 +164,7 @@ impl Model {
         let attention = AttentionMaps::from_layers(weights)?;
         let computed = (!plan.is_plain()).then(|| self.computed(&attention, kept, from, &mut surgery)).transpose()?;
         let pooler_output = self.encoder.pool(&last)?.as_ref().map(vector).transpose()?;
-        let embedding = pooling::embed(hidden.last().ok_or(ModelError::Empty)?, self.info.pooling);
+        let embedding = pooling::embed(&hidden.last().ok_or(ModelError::Empty)?.view(), self.info.pooling);
         let run = Run {
             model: self.info.clone(),
             input,

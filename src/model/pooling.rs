@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, ArrayView2, Axis};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -58,7 +58,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ModelError> {
 }
 
 /// The sentence's vector from the last hidden state `[token, hidden]` of a text without padding.
-pub(super) fn embed(last: &Array2<f32>, pooling: Pooling) -> Embedding {
+pub(super) fn embed(last: &ArrayView2<'_, f32>, pooling: Pooling) -> Embedding {
     let mut values: Array1<f32> = match pooling.mode {
         PoolingMode::Cls => last.row(0).to_owned(),
         PoolingMode::Mean => last.mean_axis(Axis(0)).unwrap_or_else(|| Array1::zeros(last.ncols())),
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn pools_by_hand() {
         let last = array![[3.0, 0.0], [1.0, 8.0]];
-        let with = |mode, normalize| embed(&last, Pooling { mode, normalize, declared: true }).values;
+        let with = |mode, normalize| embed(&last.view(), Pooling { mode, normalize, declared: true }).values;
         assert_eq!(with(PoolingMode::Cls, false), array![3.0, 0.0]);
         assert_eq!(with(PoolingMode::Mean, false), array![2.0, 4.0]);
         assert_eq!(with(PoolingMode::Max, false), array![3.0, 8.0]);
