@@ -3,6 +3,8 @@
 //! `cargo bench --bench capture` measures Headlight alone. With the path of a Python that has `torch` and
 //! `transformers` in `HEADLIGHT_PEER`, `benches/peer.py` does the same work in turn with it, and the ratio is told.
 
+mod support;
+
 use std::error::Error;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -11,6 +13,7 @@ use std::time::Instant;
 
 use headlight::model::{Model, find_model};
 use headlight::run::Texts;
+use support::spread;
 
 /// The first block warms up thread pools and memory on both sides, and does not count.
 const BLOCKS: usize = 6;
@@ -51,13 +54,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
-}
-
-/// Median and middle half, in ms; sorts the values.
-fn spread(values: &mut [f64]) -> String {
-    values.sort_by(f64::total_cmp);
-    let at = |share: f64| values[((values.len() - 1) as f64 * share) as usize];
-    format!("{:.2} ms (middle half {:.2} to {:.2})", at(0.5), at(0.25), at(0.75))
 }
 
 /// `transformers` in a process of its own, one text a line.

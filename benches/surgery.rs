@@ -3,6 +3,8 @@
 //!
 //! `cargo bench --bench surgery`
 
+mod support;
+
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,6 +13,7 @@ use headlight::engine::{Experiment, Forward, Job, Link, Options, Outcome, Reques
 use headlight::lab::{LeaveOneOut, Target};
 use headlight::model::{Model, find_model};
 use headlight::run::Texts;
+use support::spread;
 
 const ROUNDS: usize = 21;
 
@@ -77,11 +80,4 @@ fn finish(link: &Link, id: RequestId) -> Result<(), Box<dyn Error>> {
         }
     }
     Err("the engine does not answer".into())
-}
-
-/// Median and middle half, in ms; sorts the values.
-fn spread(values: &mut [f64]) -> String {
-    values.sort_by(f64::total_cmp);
-    let at = |share: f64| values[((values.len() - 1) as f64 * share) as usize];
-    format!("{:.2} ms (middle half {:.2} to {:.2})", at(0.5), at(0.25), at(0.75))
 }

@@ -12,8 +12,9 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use egui_kittest::{Harness, Node};
 use headlight::engine::{Command, Forward, Half, Job, Link, Outcome, Progress, Ran, Request, RequestId, Response};
 use headlight::gui::{HeadlightApp, Opening};
-use headlight::lab::{Nearest, NearestOutcome, Neighbour};
+use headlight::lab::{Importance, LeaveOneOut, Nearest, NearestOutcome, Neighbour, Target};
 use headlight::run::{Embedding, ModelInfo, Pooling, Run, Texts, TokenRange};
+use ndarray::Array2;
 use support::runs::{model_info, run_of, run_with};
 
 /// Both sides: the window, and the engine that the test plays.
@@ -561,4 +562,26 @@ fn the_nearest_sentences_are_sought_with_progress_and_can_be_cancelled() {
     let outcome = NearestOutcome { spec, neighbours: vec![near(0, 0.1), near(1, 0.9), near(2, 0.5)] };
     stage.send(Response::Done { id: request.id, outcome: Outcome::Experiment(Box::new(outcome)) });
     assert!(stage.shows("0.9000  two") && stage.shows("0.5000  three") && !stage.shows("1 of 3"));
+}
+
+#[test]
+fn heads_are_ranked_and_the_grid_shows_their_effects() {
+    let mut stage = Stage::with_text("the cat");
+    stage.harness.get_by_role_and_label(Role::Button, "Rank heads").click();
+    stage.harness.run();
+    let request = stage.requests().pop().expect("an experiment");
+    assert!(format!("{request:?}").contains("leave-one-out on 1 texts"), "{request:?}");
+    let spec = LeaveOneOut { texts: Arc::new(vec![Texts::single("the cat")]), target: Target::Own };
+    let effect = Array2::from_shape_fn((2, 3), |(layer, head)| 0.1 * (layer * 3 + head) as f32);
+    let found = Importance { spec, effect, interval: None, plain: 1.0 };
+    stage.send(Response::Done { id: request.id, outcome: Outcome::Experiment(Box::new(found)) });
+    assert!(stage.shows("what the cosine with the plain vector loses without each head"));
+    stage.harness.get_by_label("Layer 1, head 1").hover();
+    stage.harness.run_steps(40);
+    assert!(stage.shows("effect +0.40000"));
+    stage.text_box("Sentence").focus();
+    stage.harness.run();
+    stage.text_box("Sentence").type_text("!");
+    stage.play();
+    assert!(stage.shows("of an earlier text"));
 }

@@ -12,6 +12,7 @@ use super::export::{Decision, ExportDialog, Finished, Workshop};
 use super::grid::{Grid, Shown};
 use super::heatmap::Heatmap;
 use super::output::{self, Output, Search};
+use super::ranking;
 use super::share::{self, Copied};
 use super::surgery::Surgery;
 use super::text_boxes::TextBoxes;
@@ -55,6 +56,9 @@ pub enum Action {
     /// Seeks the sentences of a text file that are nearest to the first text.
     FindNearest(PathBuf),
     CancelExperiment,
+    /// Ranks heads by leave-one-out on the text that is typed.
+    RankHeads,
+    ShowEffects(bool),
 }
 
 /// The program's window.
@@ -69,6 +73,8 @@ pub struct HeadlightApp {
     surgery: Surgery,
     /// The plain model's run is shown, whatever is edited.
     shows_plain: bool,
+    /// The grid shows the effects that the ranking found in place of maps.
+    shows_effects: bool,
     /// How far each head of a run moved from the plain one.
     movement: Option<(Arc<Run>, Array2<f32>)>,
     export: Option<ExportDialog>,
@@ -94,6 +100,7 @@ impl HeadlightApp {
             output: Output::default(),
             surgery: Surgery::default(),
             shows_plain: false,
+            shows_effects: false,
             movement: None,
             export: None,
             news: None,
@@ -154,6 +161,12 @@ impl HeadlightApp {
             Action::Undo => self.news = self.surgery.undo().map(|step| format!("undone: {step}")),
             Action::Redo => self.news = self.surgery.redo().map(|step| format!("done again: {step}")),
             Action::FindNearest(path) => self.find_nearest(&path),
+            Action::RankHeads => {
+                let texts = self.boxes.settled().unwrap_or_default();
+                self.shows_effects = true;
+                self.conversation.start(Box::new(ranking::experiment(texts)));
+            }
+            Action::ShowEffects(shown) => self.shows_effects = shown,
             Action::CancelExperiment => self.conversation.cancel_experiment(),
             Action::TogglePlain => self.shows_plain = !self.shows_plain,
         }
@@ -384,7 +397,22 @@ impl eframe::App for HeadlightApp {
                     });
                     CentralPanel::no_frame().show(ui, |ui| {
                         ui.add_space(4.0);
-                        let shown = Shown { run, view: &self.view, surgery: &self.surgery, movement };
+                        let outcome = self.conversation.importance();
+                        let here = self.boxes.settled();
+                        let state = ranking::State {
+                            running: self.conversation.experiment(),
+                            outcome,
+                            stale: outcome.is_some_and(|found| found.spec.texts.first() != here.as_ref()),
+                            shown: self.shows_effects,
+                        };
+                        ranking::row(ui, &state, &mut actions);
+                        // Of another model's heads there is nothing to show.
+                        let fits =
+                            |effects: &&Array2<f32>| effects.dim() == (run.attention.layers(), run.attention.heads());
+                        let importance = outcome.map(|found| &found.effect).filter(fits);
+                        let importance = importance.filter(|_| self.shows_effects);
+                        let (view, surgery) = (&self.view, &self.surgery);
+                        let shown = Shown { run, view, surgery, movement, importance };
                         self.grid.show(ui, &shown, &mut actions);
                     });
                 },

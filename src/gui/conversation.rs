@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::engine::{Experiment, Forward, Job, Link, Outcome, Progress, Ran, RequestId, Response};
-use crate::lab::NearestOutcome;
+use crate::lab::{Importance, NearestOutcome};
 use crate::run::{Edit, ModelInfo, Run, Texts};
 
 /// Sends texts to the engine, keeps the latest answer, and drops those that are no longer wanted.
@@ -19,6 +19,7 @@ pub struct Conversation {
     trouble: Option<String>,
     experiment: Option<(RequestId, Progress)>,
     nearest: Option<NearestOutcome>,
+    importance: Option<Importance>,
 }
 
 impl Conversation {
@@ -33,6 +34,7 @@ impl Conversation {
             trouble: None,
             experiment: None,
             nearest: None,
+            importance: None,
         }
     }
 
@@ -76,6 +78,11 @@ impl Conversation {
         self.nearest.as_ref()
     }
 
+    /// What the last ranking of heads found.
+    pub fn importance(&self) -> Option<&Importance> {
+        self.importance.as_ref()
+    }
+
     /// Takes in the engine's answers. True if there is a new run.
     pub fn listen(&mut self) -> bool {
         let answers: Vec<Response> = self.link.received().collect();
@@ -98,7 +105,10 @@ impl Conversation {
                     }
                 }
                 Response::Done { outcome: Outcome::Experiment(outcome), .. } => {
-                    self.nearest = outcome.downcast().ok().map(|outcome| *outcome).or(self.nearest.take());
+                    match outcome.downcast::<NearestOutcome>() {
+                        Ok(nearest) => self.nearest = Some(*nearest),
+                        Err(other) => self.importance = other.downcast().ok().map(|found| *found),
+                    }
                 }
                 Response::Failed { cause, .. } if self.experiment.is_some_and(|(running, _)| running == id) => {
                     self.trouble = Some(cause);

@@ -52,6 +52,8 @@ pub struct Shown<'a> {
     pub surgery: &'a Surgery,
     /// How far each head moved from the plain run, `[layer, head]`.
     pub movement: Option<&'a Array2<f32>>,
+    /// The effect of each head, `[layer, head]`, which takes the place of the maps.
+    pub importance: Option<&'a Array2<f32>>,
 }
 
 const HEADER: f32 = 34.0;
@@ -82,7 +84,12 @@ impl Grid {
                     pos2(head.head as f32 / heads as f32, head.layer as f32 / layers as f32),
                     vec2(1.0 / heads as f32, 1.0 / layers as f32),
                 );
-                ui.painter().image(texture, rect, uv, Color32::WHITE);
+                match shown.importance {
+                    None => {
+                        ui.painter().image(texture, rect, uv, Color32::WHITE);
+                    }
+                    Some(effects) => draw_effect(ui, rect, head, effects, view.colors),
+                }
                 let response = thumbnail(ui, rect, head, shown);
                 if response.clicked() {
                     let toggles = ui.input(|input| input.modifiers.command);
@@ -148,6 +155,21 @@ fn paint_all(key: &AtlasKey) -> ColorImage {
     image
 }
 
+/// A head's effect as a colour by its size and, where there is room, a number with its sign.
+fn draw_effect(ui: &Ui, rect: Rect, head: HeadId, effects: &Array2<f32>, colors: ColorMap) {
+    let Some(effect) = effects.get((head.layer, head.head)).copied() else { return };
+    let most = effects.iter().fold(f32::MIN_POSITIVE, |most, effect| most.max(effect.abs()));
+    let [r, g, b] = Palette::new(colors).at(effect.abs() / most);
+    ui.painter().rect_filled(rect, 0.0, Color32::from_rgb(r, g, b));
+    if rect.width() >= 34.0 {
+        // Black on light, white on dark, by the weights of ITU-R BT.601.
+        let light = 0.299 * f32::from(r) + 0.587 * f32::from(g) + 0.114 * f32::from(b) > 140.0;
+        let ink = if light { Color32::BLACK } else { Color32::WHITE };
+        let text = format!("{effect:+.3}");
+        ui.painter().text(rect.center(), Align2::CENTER_CENTER, text, FontId::proportional(11.0), ink);
+    }
+}
+
 fn thumbnail(ui: &Ui, rect: Rect, head: HeadId, shown: &Shown<'_>) -> Response {
     let response = ui.interact(rect, ui.scope_id().with(("thumbnail", head)), Sense::click());
     let chosen = shown.view.head == head;
@@ -194,11 +216,14 @@ fn thumbnail(ui: &Ui, rect: Rect, head: HeadId, shown: &Shown<'_>) -> Response {
     } else if response.hovered() || response.has_focus() {
         painter.rect_stroke(rect, 1.0, Stroke::new(1.5, visuals.text_color()), StrokeKind::Outside);
     }
+    let effect = shown.importance.and_then(|effects| effects.get((head.layer, head.head)));
+    let effect = effect
+        .map_or(String::new(), |effect| format!("\neffect {effect:+.5}: what the target loses without this head"));
     let moved = match shown.movement {
         Some(_) => format!("\nmoved {moved:.4} nats from the plain model (Jensen–Shannon, at most 0.6931)"),
         None => String::new(),
     };
-    response.on_hover_text(format!("{name}{state}{moved}"))
+    response.on_hover_text(format!("{name}{state}{effect}{moved}"))
 }
 
 /// The numbers of heads and layers; a right-click on one offers what can be done to the whole column or layer.

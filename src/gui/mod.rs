@@ -8,6 +8,7 @@ mod grid;
 mod heatmap;
 mod marks;
 mod output;
+mod ranking;
 mod share;
 mod start;
 mod surgery;
