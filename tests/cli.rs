@@ -222,6 +222,44 @@ fn rank_writes_heads_most_important_first() {
 }
 
 #[test]
+fn sweep_draws_the_curve_of_all_heads() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (texts, json, csv, svg, png) = (path("t.txt"), path("c.json"), path("c.csv"), path("c.svg"), path("c.png"));
+    std::fs::write(&texts, "the cat sat\na dog\n").unwrap();
+    let outs = ["--out", &json, "--out", &csv, "--out", &svg, "--out", &png];
+    let model = tiny();
+    let arguments = ["sweep", "--model", &model, "--texts", &texts, "--stop", "5"];
+    let (told, _) = success(&[arguments.as_slice(), outs.as_slice()].concat());
+    assert!(told.contains("of 12 heads can go"), "{told}");
+    let table: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let curves = table["curves"].as_array().unwrap();
+    let names: Vec<&str> = curves.iter().map(|curve| curve["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["least important first", "at random", "most important first"]);
+    for curve in curves {
+        let values: Vec<f64> = curve["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
+        assert_eq!(values.len(), 13);
+        assert!((values[0] - 1.0).abs() < 1e-6);
+        assert!(
+            (values[12] - curves[0]["values"][12].as_f64().unwrap()).abs() < 1e-5,
+            "all off is the same in any order"
+        );
+    }
+    assert_eq!(std::fs::read_to_string(&csv).unwrap().lines().count(), 14);
+    let drawn = std::fs::read_to_string(&svg).unwrap();
+    for wanted in ["least important first", "Heads switched off", "within 5 %"] {
+        assert!(drawn.contains(wanted), "{wanted}");
+    }
+    assert_eq!(png_size(Path::new(&png)), (2000, 1200));
+    // The seed decides the random order, and it alone.
+    let again = path("again.json");
+    success(&[arguments.as_slice(), &["--out", &again]].concat());
+    assert_eq!(std::fs::read(&json).unwrap(), std::fs::read(&again).unwrap());
+    refusal(&["sweep", "--model", &model, "--texts", &texts, "--out", &path("x.bmp")], 1);
+    refusal(&["sweep", "--model", &model, "--texts", &texts, "--out", &png, "--stop", "x"], 2);
+}
+
+#[test]
 fn what_the_reader_must_know_goes_to_standard_error() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("x.safetensors");

@@ -98,6 +98,22 @@ fn await_cells(desktop: &desktop::Desktop, palette: &Palette, tokens: usize, wan
     }
 }
 
+/// What the pruning curve of the documentation is drawn on.
+const SENTENCES: [&str; 12] = [
+    "The animal didn't cross the street because it was too tired.",
+    "A man is eating food.",
+    "Somebody eats a meal.",
+    "The keys to the cabinet are on the table.",
+    "No one has ever seen a colour like that.",
+    "She handed the book to her brother before he left.",
+    "The weather was so bad that the ferry stayed in port.",
+    "Prices rose sharply in the third quarter.",
+    "The trophy does not fit in the suitcase because it is too big.",
+    "A child is playing the violin in the park.",
+    "The committee has not decided whether to vote today.",
+    "Water boils at a lower temperature on a mountain.",
+];
+
 /// Draws `screenshots/`: run by `cargo xtask screenshots`, which says where to.
 #[test]
 #[ignore = "draws the documentation's pictures"]
@@ -121,6 +137,18 @@ fn screenshots() {
         std::thread::sleep(std::time::Duration::from_millis(900)); // the tooltip takes its time
         settle(&desktop, &format!("window-{theme}.png"));
     }
+    {
+        // Two heads switched off: what the output and the other heads do.
+        let pair = ["--text", "A man is eating food.", "--text-b", "Somebody eats a meal.", "--theme", "light"];
+        let (desktop, _program) = open(&pair);
+        desktop.photograph(&folder.join("waiting.png"));
+        desktop.click(107, 300);
+        desktop.xdotool(&["key", "space"]);
+        desktop.xdotool(&["mousemove", "240", "220", "keydown", "ctrl", "click", "1", "keyup", "ctrl"]);
+        desktop.xdotool(&["mousemove", "900", "20"]);
+        std::thread::sleep(std::time::Duration::from_millis(900));
+        settle(&desktop, "window-surgery.png");
+    }
     let (desktop, _program) =
         open(&["--text", "A man is eating food.", "--text-b", "Somebody eats a meal.", "--theme", "light"]);
     settle(&desktop, "window-pair.png");
@@ -131,5 +159,15 @@ fn screenshots() {
         .arg(figure)
         .status();
     assert!(drawn.unwrap().success());
+    let texts = folder.join("texts.txt");
+    std::fs::write(&texts, SENTENCES.join("\n")).unwrap();
+    let swept = std::process::Command::new(env!("CARGO_BIN_EXE_headlight"))
+        .args(["sweep", "--model", model, "--texts"])
+        .arg(&texts)
+        .arg("--out")
+        .arg(folder.join("sweep.png"))
+        .status();
+    assert!(swept.unwrap().success());
+    std::fs::remove_file(&texts).ok();
     assert!(!on_ci(), "pictures are made by hand, and looked at");
 }

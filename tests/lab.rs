@@ -6,7 +6,7 @@ mod support;
 use std::sync::Arc;
 
 use headlight::engine::Experiment;
-use headlight::lab::{Importance, LeaveOneOut, Nearest, NearestOutcome, Target};
+use headlight::lab::{Curve, Importance, LeaveOneOut, Nearest, NearestOutcome, Order, Sweep, SweepOutcome, Target};
 use headlight::metrics::cosine;
 use headlight::model::{Model, ModelError};
 use headlight::run::{Edit, HeadId, Texts};
@@ -93,4 +93,37 @@ fn leave_one_out_equals_zeroing_each_head_in_a_run_of_its_own() {
         assert!((found - half_width).abs() < 1e-4, "{head}: {found} {half_width}");
     }
     assert!(importance(&model, vec![Texts::single("the cat")], Target::Own).interval.is_none());
+}
+
+#[test]
+fn a_curve_equals_switching_the_heads_off_one_after_the_other() {
+    let model = Model::open(&support::tiny_model()).unwrap();
+    let mut heads: Vec<HeadId> = HeadId::all(3, 4).collect();
+    support::seeded(7).shuffle(&mut heads);
+    let texts = ["the cat sat", "a dog"];
+    let order = Order { name: "shuffled".into(), heads: heads.clone() };
+    let mut sweep =
+        Sweep { texts: Arc::new(texts.map(Texts::single).to_vec()), target: Target::Own, orders: vec![order] };
+    let outcome = sweep.run(&model, &mut |_| Ok(())).unwrap().downcast::<SweepOutcome>().unwrap();
+    let curve = &outcome.curves[0].values;
+    assert_eq!(curve.len(), 13);
+    for (gone, value) in curve.iter().enumerate() {
+        let edits: Vec<Edit> = heads[..gone].iter().map(|head| format!("{head}=zero").parse().unwrap()).collect();
+        let of = |text: &str| {
+            let input = model.tokenize(&support::single(text)).unwrap();
+            let now = model.run_edited(input, &edits, &mut ()).unwrap().embedding.values;
+            cosine(without(&model, text, None).view(), now.view())
+        };
+        let mean = (of(texts[0]) + of(texts[1])) / 2.0;
+        assert!((value - mean).abs() < 1e-5, "{gone} heads off: {value} {mean}");
+    }
+}
+
+#[test]
+fn the_stop_rule_counts_heads_until_the_first_that_costs_too_much() {
+    let curve = |values: &[f32]| Curve { name: String::new(), values: values.to_vec() };
+    assert_eq!(curve(&[1.0, 0.999, 0.995, 0.98, 0.999]).heads_within(0.01), 2);
+    assert_eq!(curve(&[1.0, 0.5]).heads_within(0.01), 0);
+    assert_eq!(curve(&[0.5, 0.5, 0.51]).heads_within(0.01), 1, "away from it on either side");
+    assert_eq!(curve(&[1.0, 1.0, 1.0]).heads_within(0.0), 2);
 }

@@ -4,8 +4,11 @@
 mod heatmap;
 mod input;
 mod models;
+mod progress;
 mod rank;
 mod run;
+mod sweep;
+mod texts;
 mod window;
 
 use std::panic::catch_unwind;
@@ -38,6 +41,8 @@ enum Command {
     Heatmap(heatmap::HeatmapArgs),
     /// Rank heads by what the output loses without each of them.
     Rank(rank::RankArgs),
+    /// Draw how the output changes as more and more heads are switched off.
+    Sweep(sweep::SweepArgs),
     /// List the models that are found, or describe one.
     Models(models::ModelsArgs),
 }
@@ -73,6 +78,7 @@ fn perform(cli: Cli) -> Result<()> {
         Some(Command::Run(args)) => run::perform(&args),
         Some(Command::Heatmap(args)) => heatmap::perform(&args),
         Some(Command::Rank(args)) => rank::perform(&args),
+        Some(Command::Sweep(args)) => sweep::perform(&args),
         Some(Command::Models(args)) => models::perform(&args),
     }
 }

@@ -5,6 +5,7 @@
 
 mod cells;
 mod colors;
+mod curves;
 mod error;
 mod fonts;
 mod heatmap;
@@ -13,6 +14,7 @@ mod render;
 
 pub use cells::{Cells, NOTHING, paint};
 pub use colors::{Palette, Rgb};
+pub use curves::{CurvesFigure, Line};
 pub use error::FigureError;
 pub use heatmap::{HeatmapFigure, axis, ticks};
 pub use labels::{every_nth, printable, token_labels};

@@ -58,16 +58,16 @@ impl Experiment for LeaveOneOut {
         let mut plain_sum = 0.0;
         let total = self.texts.len() * info.layers;
         for (number, texts) in self.texts.iter().enumerate() {
-            let inputs = self.inputs(model, texts)?;
+            let inputs = inputs(self.target, model, texts)?;
             let mut text_progress = |layer: usize| progress(Progress { done: number * info.layers + layer, total });
             let sides: Vec<Ablated> =
                 inputs.into_iter().map(|input| ablate(model, input, &mut text_progress)).collect::<Result<_, _>>()?;
-            let plain = self.value(sides.iter().map(|side| (&side.plain, &side.plain)));
+            let plain = value(self.target, sides.iter().map(|side| (&side.plain, &side.plain)));
             plain_sum += f64::from(plain);
             for layer in 0..info.layers {
                 for head in 0..info.heads {
                     let without = sides.iter().map(|side| (&side.plain, &side.without[layer][head]));
-                    let effect = f64::from(plain) - f64::from(self.value(without));
+                    let effect = f64::from(plain) - f64::from(value(self.target, without));
                     sum[[layer, head]] += effect;
                     squares[[layer, head]] += effect * effect;
                 }
@@ -88,23 +88,22 @@ impl Experiment for LeaveOneOut {
     }
 }
 
-impl LeaveOneOut {
-    fn inputs(&self, model: &Model, texts: &Texts) -> Result<Vec<Input>, ModelError> {
-        let one = |text: &str| model.tokenize(&Arc::new(Texts::single(text)));
-        match (self.target, &texts.b) {
-            (Target::Own, _) => Ok(vec![model.tokenize(&Arc::new(texts.clone()))?]),
-            (Target::Similarity, Some(b)) => Ok(vec![one(&texts.a)?, one(b)?]),
-            (Target::Similarity, None) => Err(ModelError::BadInput("similarity needs pairs of texts".into())),
-        }
+/// The texts that go through the model for a target: one, or both halves of a pair.
+pub(super) fn inputs(target: Target, model: &Model, texts: &Texts) -> Result<Vec<Input>, ModelError> {
+    let one = |text: &str| model.tokenize(&Arc::new(Texts::single(text)));
+    match (target, &texts.b) {
+        (Target::Own, _) => Ok(vec![model.tokenize(&Arc::new(texts.clone()))?]),
+        (Target::Similarity, Some(b)) => Ok(vec![one(&texts.a)?, one(b)?]),
+        (Target::Similarity, None) => Err(ModelError::BadInput("similarity needs pairs of texts".into())),
     }
+}
 
-    /// The target from each side's plain vector and the one to judge.
-    fn value<'a>(&self, mut sides: impl Iterator<Item = (&'a Embedding, &'a Embedding)>) -> f32 {
-        match (self.target, sides.next(), sides.next()) {
-            (Target::Own, Some((plain, now)), _) => cosine(plain.values.view(), now.values.view()),
-            (Target::Similarity, Some((_, a)), Some((_, b))) => cosine(a.values.view(), b.values.view()),
-            _ => 0.0,
-        }
+/// The target from each side's plain vector and the one to judge.
+pub(super) fn value<'a>(target: Target, mut sides: impl Iterator<Item = (&'a Embedding, &'a Embedding)>) -> f32 {
+    match (target, sides.next(), sides.next()) {
+        (Target::Own, Some((plain, now)), _) => cosine(plain.values.view(), now.values.view()),
+        (Target::Similarity, Some((_, a)), Some((_, b))) => cosine(a.values.view(), b.values.view()),
+        _ => 0.0,
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod leave_one_out;
 mod nearest;
+mod sweep;
 
 pub use leave_one_out::{Importance, LeaveOneOut, Target};
 pub use nearest::{Nearest, NearestOutcome, Neighbour};
+pub use sweep::{Curve, Order, Sweep, SweepOutcome};

@@ -1,0 +1,42 @@
+//! How far an experiment has come, on a terminal.
+
+use std::io::{IsTerminal, Write};
+
+use anyhow::{Result, anyhow};
+
+use crate::engine::{Experiment, Progress};
+use crate::model::Model;
+
+/// Runs an experiment to its end and gives its outcome.
+pub fn run<T: 'static>(experiment: &mut dyn Experiment, model: &Model) -> Result<T> {
+    let mut shown = Shown::default();
+    let outcome = experiment.run(model, &mut |progress| {
+        shown.update(progress);
+        Ok(())
+    });
+    shown.clear();
+    outcome?.downcast::<T>().map(|outcome| *outcome).map_err(|_| anyhow!("the experiment gave another outcome"))
+}
+
+/// Progress on a terminal's own line; nothing where standard error is a file.
+#[derive(Default)]
+struct Shown {
+    width: usize,
+}
+
+impl Shown {
+    fn update(&mut self, progress: Progress) {
+        if std::io::stderr().is_terminal() {
+            let text = format!("{} of {}", progress.done, progress.total);
+            eprint!("\r{text}");
+            self.width = text.len();
+        }
+    }
+
+    fn clear(&self) {
+        if self.width > 0 {
+            eprint!("\r{:width$}\r", "", width = self.width);
+            std::io::stderr().flush().ok();
+        }
+    }
+}
