@@ -5,12 +5,12 @@
 mod support;
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use headlight::model::Model;
 use headlight::run::{Run, Texts};
 use safetensors::SafeTensors;
+use support::clone_root;
 
 const STRIDE: usize = 997;
 
@@ -20,7 +20,7 @@ struct Reference {
 
 impl Reference {
     fn open(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+        let path = clone_root().join("tests/golden").join(name);
         Self { bytes: std::fs::read(path).unwrap() }
     }
 

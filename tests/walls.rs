@@ -1,7 +1,11 @@
 //! The walls of the house, as ARCHITECTURE.md draws them: which module may name which.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a test may stop at what it did not expect
 
+mod support;
+
 use std::path::{Path, PathBuf};
+
+use support::clone_root;
 
 /// What each module may name of the other modules.
 const MAY_USE: [(&str, &[&str]); 8] = [
@@ -35,7 +39,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 
 /// A file's top-level module and its text without comments.
 fn modules() -> Vec<(String, PathBuf, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = clone_root().join("src");
     sources(&root)
         .into_iter()
         .map(|path| {
@@ -100,7 +104,7 @@ fn the_reader_of_use_lines_sees_what_it_should() {
 
 #[test]
 fn xtask_never_depends_on_tch() {
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("xtask/Cargo.toml")).unwrap();
+    let text = std::fs::read_to_string(clone_root().join("xtask/Cargo.toml")).unwrap();
     let names: Vec<&str> = text.lines().filter_map(|line| line.split(['=', '.']).next()).map(str::trim).collect();
     assert!(names.contains(&"anyhow"), "the dependencies were not found");
     assert!(!names.iter().any(|name| ["tch", "torch-sys", "headlight"].contains(name)));

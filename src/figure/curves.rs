@@ -1,5 +1,6 @@
 //! A value against a count, in several lines: such as the output against the number of heads switched off.
 
+use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
 use super::fonts::drawable;

@@ -3,15 +3,21 @@
 
 pub mod runs;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use headlight::model::{DEFAULT_MODEL, find_model};
 use headlight::run::Texts;
 
+/// The clone that the tests run for, told by cargo: what was compiled in may name another one, where clones share a
+/// target directory.
+pub fn clone_root() -> PathBuf {
+    std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into()).into()
+}
+
 /// The small random BERT that lies in the repository.
 pub fn tiny_model() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tiny-bert")
+    clone_root().join("tests/golden/tiny-bert")
 }
 
 /// The default model, which `cargo xtask setup` fetches. Without it a test that needs it says so and is skipped;

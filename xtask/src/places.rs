@@ -24,8 +24,12 @@ pub fn models() -> Result<PathBuf> {
     }
 }
 
-/// The root of the clone that this xtask was built from.
-pub fn workspace() -> &'static Path {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here)
+/// The root of the clone that this call is for.
+///
+/// Cargo says so when it runs this tool. What was compiled in may name another clone: those that share a target
+/// directory share this binary.
+pub fn workspace() -> PathBuf {
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    let here = PathBuf::from(here);
+    here.parent().map_or_else(|| here.clone(), Path::to_owned)
 }
