@@ -132,8 +132,8 @@ fn screenshots() {
     for theme in ["light", "dark"] {
         let (desktop, _program) = open(&["--text", sentence, "--theme", theme]);
         desktop.photograph(&folder.join("waiting.png")); // until the first picture stands still
-        desktop.click(107, 310); // head 3.1, which links “it” to what it stands for
-        desktop.xdotool(&["mousemove", "740", "462"]); // it → animal
+        desktop.click(107, 381); // head 3.1, which links “it” to what it stands for
+        desktop.xdotool(&["mousemove", "740", "430"]); // it → animal
         std::thread::sleep(std::time::Duration::from_millis(900)); // the tooltip takes its time
         settle(&desktop, &format!("window-{theme}.png"));
     }
