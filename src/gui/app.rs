@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use egui::{CentralPanel, ComboBox, Context, Key, Modifiers, Panel, RichText, Sides, ThemePreference, Ui};
+use egui::{CentralPanel, Context, Key, Modifiers, Panel, RichText, Sides, Ui};
 use ndarray::Array2;
 
+use super::controls;
 use super::conversation::Conversation;
 use super::edits;
 use super::export::{Decision, ExportDialog, Finished, Workshop};
@@ -287,8 +288,8 @@ impl HeadlightApp {
                 ui.label(RichText::new("off").strong());
             }
             ui.separator();
-            choice(ui, "Colours", &mut self.view.colors, ColorMap::ALL, ColorMap::name);
-            choice(ui, "Range", &mut self.view.range, MapRange::ALL, range_name);
+            controls::choice(ui, "Colours", &mut self.view.colors, ColorMap::ALL, ColorMap::name);
+            controls::choice(ui, "Range", &mut self.view.range, MapRange::ALL, controls::range_name);
             let reset = ui.add_enabled(self.heatmap.is_zoomed(), egui::Button::new("Whole map"));
             if reset.on_hover_text("Show all tokens again; a double click does the same").clicked() {
                 actions.push(Action::ResetZoom);
@@ -321,48 +322,6 @@ impl HeadlightApp {
     }
 }
 
-/// A drop-down list with its name before it.
-fn choice<T: Copy + PartialEq, const N: usize>(
-    ui: &mut Ui,
-    name: &str,
-    chosen: &mut T,
-    all: [T; N],
-    label: impl Fn(T) -> &'static str,
-) {
-    let title = ui.label(name);
-    let list = ComboBox::from_id_salt(name).selected_text(label(*chosen)).show_ui(ui, |ui| {
-        for one in all {
-            ui.selectable_value(chosen, one, label(one));
-        }
-    });
-    list.response.labelled_by(title.id);
-}
-
-fn choose_theme(ui: &mut Ui) {
-    let before = ui.options(|options| options.theme_preference);
-    let mut chosen = before;
-    ui.menu_button("Theme", |ui| {
-        for (theme, name) in [
-            (ThemePreference::System, "As the system"),
-            (ThemePreference::Light, "Light"),
-            (ThemePreference::Dark, "Dark"),
-        ] {
-            ui.radio_value(&mut chosen, theme, name);
-        }
-    });
-    if chosen != before {
-        ui.ctx().set_theme(chosen);
-    }
-}
-
-fn range_name(range: MapRange) -> &'static str {
-    match range {
-        MapRange::Head => "this head",
-        MapRange::All => "all heads",
-        MapRange::Unit => "0 to 1",
-    }
-}
-
 impl eframe::App for HeadlightApp {
     fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
         self.receive(ctx);
@@ -379,7 +338,7 @@ impl eframe::App for HeadlightApp {
             ui.add_space(4.0);
         });
         Panel::bottom("status").show(ui, |ui| {
-            Sides::new().show(ui, |ui| self.show_status(ui), choose_theme);
+            Sides::new().show(ui, |ui| self.show_status(ui), controls::choose_theme);
         });
         self.keys(ui, &mut actions);
         let run = self.shown().cloned();

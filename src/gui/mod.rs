@@ -1,6 +1,7 @@
 //! The window. It draws what it holds and asks the engine for the rest, through the protocol alone.
 
 mod app;
+mod controls;
 mod conversation;
 mod edits;
 mod export;

@@ -3,12 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use egui::{
-    Color32, ColorImage, ProgressBar, Rect, RichText, Sense, TextEdit, TextureHandle, TextureOptions, Ui, WidgetInfo,
-    vec2,
-};
+use egui::{Color32, ColorImage, Rect, RichText, Sense, TextEdit, TextureHandle, TextureOptions, Ui, WidgetInfo, vec2};
 
 use super::app::Action;
+use super::ranking;
 use crate::engine::{Progress, Ran};
 use crate::figure::{Palette, paint, printable};
 use crate::lab::NearestOutcome;
@@ -115,14 +113,7 @@ impl Output {
                         actions.push(Action::FindNearest(PathBuf::from(self.sentences.trim())));
                     }
                 }
-                Some(progress) => {
-                    let share = progress.done as f32 / progress.total.max(1) as f32;
-                    let text = format!("{} of {}", progress.done, progress.total);
-                    ui.add(ProgressBar::new(share).desired_width(140.0).text(text));
-                    if ui.button("Cancel").clicked() {
-                        actions.push(Action::CancelExperiment);
-                    }
-                }
+                Some(progress) => ranking::running(ui, progress, actions),
             }
         });
         let Some(outcome) = search.outcome else { return };

@@ -36,14 +36,7 @@ pub fn row(ui: &mut Ui, state: &State<'_>, actions: &mut Vec<Action>) {
                     actions.push(Action::RankHeads);
                 }
             }
-            Some(progress) => {
-                let share = progress.done as f32 / progress.total.max(1) as f32;
-                let text = format!("{} of {}", progress.done, progress.total);
-                ui.add(ProgressBar::new(share).desired_width(120.0).text(text));
-                if ui.button("Cancel").clicked() {
-                    actions.push(Action::CancelExperiment);
-                }
-            }
+            Some(progress) => running(ui, progress, actions),
         }
         let Some(outcome) = state.outcome else { return };
         let mut shown = state.shown;
@@ -59,4 +52,14 @@ pub fn row(ui: &mut Ui, state: &State<'_>, actions: &mut Vec<Action>) {
             ui.label(RichText::new(format!("what the {target} loses without each head{stale}")).weak());
         }
     });
+}
+
+/// How far an experiment has come, and a button that gives it up.
+pub fn running(ui: &mut Ui, progress: Progress, actions: &mut Vec<Action>) {
+    let share = progress.done as f32 / progress.total.max(1) as f32;
+    let text = format!("{} of {}", progress.done, progress.total);
+    ui.add(ProgressBar::new(share).desired_width(120.0).text(text));
+    if ui.button("Cancel").clicked() {
+        actions.push(Action::CancelExperiment);
+    }
 }

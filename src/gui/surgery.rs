@@ -55,9 +55,8 @@ impl Surgery {
 
     /// Whether a head is off: its context is 0 whatever came before.
     pub fn is_zero(&self, head: HeadId) -> bool {
-        let own = self.entries.iter().filter(|entry| entry.on && entry.edit.heads.covers(head));
-        let last = own.filter(|entry| gives_context(&entry.edit.what)).next_back();
-        last.is_some_and(|entry| entry.edit.what == Intervention::Zero)
+        let mut own = self.entries.iter().filter(|entry| entry.on && entry.edit.heads.covers(head));
+        own.rfind(|entry| gives_context(&entry.edit.what)).is_some_and(|entry| entry.edit.what == Intervention::Zero)
     }
 
     /// The factor of a head's last scale; 1 without one.

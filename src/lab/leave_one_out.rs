@@ -7,7 +7,7 @@ use tch::Tensor;
 
 use crate::engine::{Experiment, Progress};
 use crate::metrics::cosine;
-use crate::model::{Batch, Model, ModelError, Probe, Site};
+use crate::model::{Batch, Boundaries, Model, ModelError, Probe, Site};
 use crate::run::{Embedding, Input, Texts};
 
 /// What a head's effect is measured on.
@@ -145,17 +145,6 @@ fn ablate(
         without.push(embeddings);
     }
     Ok(Ablated { plain, without })
-}
-
-/// Keeps the hidden state that enters each layer.
-#[derive(Default)]
-struct Boundaries(Vec<Tensor>);
-
-impl Probe for Boundaries {
-    fn enter(&mut self, _layer: usize, hidden: &Tensor) -> Result<(), ModelError> {
-        self.0.push(hidden.shallow_clone());
-        Ok(())
-    }
 }
 
 /// In row r of the batch, head `first + r` of one layer hands on nothing.

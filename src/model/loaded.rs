@@ -6,7 +6,7 @@ use ndarray::{Array1, Array2, Array3};
 use tch::Tensor;
 
 use super::capture::{cube, plain};
-use super::{Batch, Capture, Encoder, ModelError, Plan, Probe, Sources, Surgery, pooling};
+use super::{Batch, Boundaries, Capture, Encoder, ModelError, Plan, Probe, Sources, Surgery, pooling};
 use crate::run::{AttentionMaps, Edit, Embedding, Input, Limit, ModelInfo, Run, Texts};
 use crate::text::{TextEncoder, parse_ids};
 
@@ -229,16 +229,6 @@ impl Traced {
     pub fn shared_layers(&self, input: &Input, plan: &Plan) -> usize {
         let layers = self.run.attention.layers();
         if same_tokens(&self.run.input, input) { plan.first_difference(&self.plan, layers) } else { 0 }
-    }
-}
-
-/// Keeps the hidden state that enters each layer.
-struct Boundaries(Vec<Tensor>);
-
-impl Probe for Boundaries {
-    fn enter(&mut self, _layer: usize, hidden: &Tensor) -> Result<(), ModelError> {
-        self.0.push(hidden.shallow_clone());
-        Ok(())
     }
 }
 

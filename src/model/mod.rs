@@ -32,5 +32,5 @@ pub use encoder::Encoder;
 pub use error::ModelError;
 pub use find::{DEFAULT_MODEL, find_model, list_models, model_folders};
 pub use loaded::{Model, Traced};
-pub use probe::{Probe, Site};
+pub use probe::{Boundaries, Probe, Site};
 pub use surgery::{Held, Plan, Sources, Surgery};

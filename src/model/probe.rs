@@ -37,6 +37,17 @@ pub trait Probe {
     }
 }
 
+/// Keeps the hidden state that enters each layer, `[batch, token, hidden]`: a later pass can go on from there.
+#[derive(Debug, Default)]
+pub struct Boundaries(pub Vec<Tensor>);
+
+impl Probe for Boundaries {
+    fn enter(&mut self, _layer: usize, hidden: &Tensor) -> Result<(), ModelError> {
+        self.0.push(hidden.shallow_clone());
+        Ok(())
+    }
+}
+
 /// Watches nothing.
 impl Probe for () {}
 
