@@ -212,6 +212,19 @@ fn rank_writes_heads_most_important_first() {
     let lines = std::fs::read_to_string(&csv).unwrap();
     assert_eq!(lines.lines().count(), 13);
     assert_eq!(lines.lines().next(), Some("head,layer,index,effect,low,high"));
+    let (_, signal) = rank(&path("texts.txt"), &["--by", "gradient", "--target", "similarity"], &json);
+    assert_eq!(signal, "");
+    let table: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert_eq!(table["layers_without_signal"].as_array().map(Vec::len), Some(0));
+    let squares: f64 =
+        table["heads"].as_array().unwrap().iter().map(|h| h["importance"].as_f64().unwrap().powi(2)).sum();
+    assert!((squares - 3.0).abs() < 1e-4, "each of three layers is scaled to length 1: {squares}");
+    std::fs::write(&texts, "the cat\tthe cat\n").unwrap();
+    let (_, silent) = rank(&path("texts.txt"), &["--by", "gradient", "--target", "similarity"], &csv);
+    assert!(silent.contains("layer 0 has no signal"), "{silent}");
+    let own =
+        refusal(&["rank", "--model", &tiny(), "--texts", &path("texts.txt"), "--by", "gradient", "--out", &csv], 1);
+    assert!(own.contains("its gradient is 0") && own.contains("--by loo"), "{own}");
     let one = refusal(&["rank", "--model", &tiny(), "--texts", &path("none"), "--out", &csv], 1);
     assert!(one.contains("cannot read"), "{one}");
     std::fs::write(&texts, "no pair\n").unwrap();

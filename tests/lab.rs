@@ -6,9 +6,12 @@ mod support;
 use std::sync::Arc;
 
 use headlight::engine::Experiment;
-use headlight::lab::{Curve, Importance, LeaveOneOut, Nearest, NearestOutcome, Order, Sweep, SweepOutcome, Target};
+use headlight::lab::{
+    Curve, GradientImportance, Importance, LeaveOneOut, Nearest, NearestOutcome, Order, Sensitivity, Sweep,
+    SweepOutcome, Target, gradients,
+};
 use headlight::metrics::cosine;
-use headlight::model::{Model, ModelError};
+use headlight::model::{Batch, Encoder, Model, ModelError};
 use headlight::run::{Edit, HeadId, Texts};
 
 fn nearest(edits: &[&str]) -> Nearest {
@@ -126,4 +129,55 @@ fn the_stop_rule_counts_heads_until_the_first_that_costs_too_much() {
     assert_eq!(curve(&[1.0, 0.5]).heads_within(0.01), 0);
     assert_eq!(curve(&[0.5, 0.5, 0.51]).heads_within(0.01), 1, "away from it on either side");
     assert_eq!(curve(&[1.0, 1.0, 1.0]).heads_within(0.0), 2);
+}
+
+#[test]
+fn the_differentiable_pass_equals_the_fast_one() {
+    let encoder = Encoder::load(&support::tiny_model()).unwrap();
+    let batch = Batch::from_ids(&[&[2, 36, 37, 40, 3], &[2, 5, 3]]).unwrap();
+    let fast = encoder.forward(&batch, &mut ()).unwrap();
+    let slow = encoder.forward_differentiable(&batch, &mut ()).unwrap();
+    assert!((fast - slow).abs().max().double_value(&[]) <= 1e-6);
+}
+
+#[test]
+fn gradients_equal_finite_differences() {
+    let model = Model::open(&support::tiny_model()).unwrap();
+    let pair = Texts::pair("the cat sat on the mat", "a dog walks");
+    let found = gradients(&model, &pair).unwrap();
+    let similarity = |head: HeadId, gate: f32| {
+        let edit: Edit = format!("{head}=scale:{gate}").parse().unwrap();
+        let of = |text: &str| {
+            let input = model.tokenize(&support::single(text)).unwrap();
+            model.run_edited(input, std::slice::from_ref(&edit), &mut ()).unwrap().embedding.values
+        };
+        f64::from(cosine(of(&pair.a).view(), of(pair.b.as_deref().unwrap()).view()))
+    };
+    for head in HeadId::all(3, 4) {
+        let slope = |step: f32| (similarity(head, 1.0 + step) - similarity(head, 1.0 - step)) / (2.0 * f64::from(step));
+        // Richardson's rule takes the curve's bend out.
+        let expected = (4.0 * slope(0.01) - slope(0.02)) / 3.0;
+        let gradient = f64::from(found[[head.layer, head.head]]);
+        // Cosines in f32 carry some 1e-7, which the small step magnifies.
+        assert!((gradient - expected).abs() <= 2e-4 + 0.01 * expected.abs(), "{head}: {gradient} {expected}");
+    }
+    assert!(found.iter().any(|gradient| gradient.abs() > 1e-3));
+}
+
+#[test]
+fn gradient_importance_is_the_mean_of_absolute_values_scaled_in_each_layer() {
+    let model = Model::open(&support::tiny_model()).unwrap();
+    let pairs = vec![Texts::pair("the cat sat", "a dog"), Texts::pair("on the mat", "walking")];
+    let mut experiment = GradientImportance { pairs: Arc::new(pairs.clone()) };
+    let outcome = experiment.run(&model, &mut |_| Ok(())).unwrap().downcast::<Sensitivity>().unwrap();
+    let sum = pairs.iter().map(|pair| gradients(&model, pair).unwrap().mapv(f32::abs)).reduce(|a, b| a + b).unwrap();
+    assert!((&outcome.raw - &(sum / 2.0)).iter().all(|difference| difference.abs() < 1e-7));
+    assert!(outcome.normalized.rows().into_iter().all(|row| (row.dot(&row) - 1.0).abs() < 1e-5));
+    assert!(outcome.silent.is_empty());
+    // Of a text and itself the similarity is at its maximum: no layer has a signal, and none is scaled up.
+    let same = vec![Texts::pair("the cat sat", "the cat sat")];
+    let silent = GradientImportance { pairs: Arc::new(same) }.run(&model, &mut |_| Ok(())).unwrap();
+    let silent = silent.downcast::<Sensitivity>().unwrap();
+    assert_eq!(silent.silent, [0, 1, 2], "{:?}", silent.raw);
+    assert!(silent.normalized.iter().all(|value| *value == 0.0));
 }

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::input::ModelArgs;
 use super::texts::TextsArgs;
-use super::{print, progress};
-use crate::lab::{Importance, LeaveOneOut};
+use super::{note, print, progress};
+use crate::lab::{GradientImportance, Importance, LeaveOneOut, Sensitivity, Target};
 use crate::run::{HeadId, write_whole};
 
 #[derive(Debug, Args)]
@@ -17,7 +17,8 @@ pub struct RankArgs {
     model: ModelArgs,
     #[command(flatten)]
     texts: TextsArgs,
-    /// How a head's importance is found: loo switches each head off by itself.
+    /// How a head's importance is found: loo switches each head off by itself, gradient takes how sensitive the
+    /// similarity of pairs is to each head (Michel et al. 2019).
     #[arg(long, value_enum, default_value = "loo")]
     by: By,
     /// The table to write, most important head first; its ending says what kind: .json or .csv.
@@ -25,9 +26,10 @@ pub struct RankArgs {
     out: PathBuf,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum By {
     Loo,
+    Gradient,
 }
 
 pub fn perform(args: &RankArgs) -> Result<()> {
@@ -35,20 +37,65 @@ pub fn perform(args: &RankArgs) -> Result<()> {
     if !["json", "csv"].contains(&ending.as_str()) {
         bail!("{} has no ending that says what to write: end it with .json or .csv", args.out.display());
     }
+    if args.by == By::Gradient && args.texts.target() == Target::Own {
+        bail!(
+            "the target self is at its maximum in the plain model, so its gradient is 0: \
+             take --target similarity, or --by loo"
+        );
+    }
     let texts = Arc::new(args.texts.read()?);
     let model = args.model.open()?;
-    let By::Loo = args.by;
-    let importance: Importance = progress::run(&mut LeaveOneOut { texts, target: args.texts.target() }, &model)?;
-    let table = if ending == "json" { as_json(&importance, &model.info().name)? } else { as_csv(&importance) };
+    let name = &model.info().name;
+    let (table, (best, effect)) = match args.by {
+        By::Loo => {
+            let mut experiment = LeaveOneOut { texts, target: args.texts.target() };
+            let importance: Importance = progress::run(&mut experiment, &model)?;
+            let table = if ending == "json" { as_json(&importance, name)? } else { as_csv(&importance) };
+            (table, ranked(&importance).first().map_or_else(Default::default, |(head, effect, _)| (*head, *effect)))
+        }
+        By::Gradient => {
+            let pairs = texts.len();
+            let found: Sensitivity = progress::run(&mut GradientImportance { pairs: texts }, &model)?;
+            for layer in &found.silent {
+                note(&format!("layer {layer} has no signal, and its heads are left at 0"));
+            }
+            let table = if ending == "json" { gradient_json(&found, name, pairs)? } else { gradient_csv(&found) };
+            (table, by_gradient(&found).first().map_or_else(Default::default, |(head, _, scaled)| (*head, *scaled)))
+        }
+    };
     write_whole(&args.out, |partial| std::fs::write(partial, table).map_err(|error| error.to_string()))?;
-    let (best, effect) =
-        ranked(&importance).first().map_or((HeadId::default(), 0.0), |(head, effect, _)| (*head, *effect));
-    print(&format!(
-        "{}: {} heads, most important {best} ({effect:+.4})\n",
-        args.out.display(),
-        importance.effect.len()
-    ));
+    let heads = model.info().layers * model.info().heads;
+    print(&format!("{}: {heads} heads, most important {best} ({effect:+.4})\n", args.out.display()));
     Ok(())
+}
+
+/// Heads with their gradient and the one scaled within its layer, greatest scaled one first.
+fn by_gradient(found: &Sensitivity) -> Vec<(HeadId, f32, f32)> {
+    let all = found.normalized.indexed_iter();
+    let mut heads: Vec<_> = all.map(|(at, &scaled)| (HeadId::new(at.0, at.1), found.raw[at], scaled)).collect();
+    heads.sort_by(|a, b| b.2.total_cmp(&a.2));
+    heads
+}
+
+fn gradient_json(found: &Sensitivity, model: &str, pairs: usize) -> Result<String> {
+    let one = |(head, raw, scaled): (HeadId, f32, f32)| json!({"head": head, "importance": scaled, "gradient": raw});
+    let table = json!({
+        "model": model,
+        "by": "gradient",
+        "target": Target::Similarity,
+        "texts": pairs,
+        "layers_without_signal": found.silent,
+        "heads": by_gradient(found).into_iter().map(one).collect::<Vec<_>>(),
+    });
+    Ok(serde_json::to_string_pretty(&table)? + "\n")
+}
+
+fn gradient_csv(found: &Sensitivity) -> String {
+    let mut table = "head,layer,index,importance,gradient\n".to_owned();
+    for (head, raw, scaled) in by_gradient(found) {
+        table.push_str(&format!("{head},{},{},{scaled},{raw}\n", head.layer, head.head));
+    }
+    table
 }
 
 /// Heads with their effect and the half width of its interval, greatest effect first.

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use tch::Tensor;
 
-use super::layer::{Layer, Scratch};
+use super::layer::{Layer, Pace, Scratch};
 use super::weights::{LayerNorm, Linear, WeightFile, Weights};
 use super::{Batch, Config, ModelError, Probe, Site};
 
@@ -95,9 +95,29 @@ impl Encoder {
     ) -> Result<Tensor, ModelError> {
         // The pass writes into buffers, which autograd could not follow.
         let _no_grad = tch::no_grad_guard();
-        let mut scratch = Scratch::new(batch, &self.config)?;
-        let mut hidden = hidden;
-        for (index, layer) in self.layers.iter().enumerate().skip(layer) {
+        self.pass(layer, hidden, batch, Pace::Fast, probe)
+    }
+
+    /// The whole forward pass without buffers, so that gradients can be taken of what a probe brings in. It follows the
+    /// thread's grad mode, and is slower and takes more memory than [`forward`](Self::forward).
+    ///
+    /// # Errors
+    /// As [`forward`](Self::forward).
+    pub fn forward_differentiable(&self, batch: &Batch, probe: &mut dyn Probe) -> Result<Tensor, ModelError> {
+        let hidden = self.embed(batch)?;
+        self.pass(0, hidden, batch, Pace::Differentiable, probe)
+    }
+
+    fn pass(
+        &self,
+        first: usize,
+        mut hidden: Tensor,
+        batch: &Batch,
+        pace: Pace,
+        probe: &mut dyn Probe,
+    ) -> Result<Tensor, ModelError> {
+        let mut scratch = Scratch::new(batch, &self.config, pace)?;
+        for (index, layer) in self.layers.iter().enumerate().skip(first) {
             probe.enter(index, &hidden)?;
             hidden = layer.forward(index, &hidden, batch, &mut scratch, probe)?;
             hidden = probe.visit(index, Site::Hidden, hidden)?;

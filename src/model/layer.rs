@@ -14,19 +14,31 @@ pub(super) struct Layer {
     output_norm: LayerNorm,
 }
 
-/// Buffers of the attention, written over by each layer.
+/// How a pass treats memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// Writes into buffers and in place, which autograd cannot follow.
+    Fast,
+    /// Every result is a tensor of its own, so that gradients can be taken.
+    Differentiable,
+}
+
+/// What the layers of one pass share.
 pub(super) struct Scratch {
-    /// `[batch · heads, query, key]`
-    weights: Tensor,
+    /// `[batch · heads, query, key]`, written over by each layer; `None` in a differentiable pass.
+    weights: Option<Tensor>,
     /// `[batch · heads, 1, key]`, or one zero where nothing is padded.
     mask: Tensor,
     padded: bool,
 }
 
 impl Scratch {
-    pub fn new(batch: &Batch, config: &Config) -> Result<Self, ModelError> {
+    pub fn new(batch: &Batch, config: &Config, pace: Pace) -> Result<Self, ModelError> {
         let (maps, n) = ((batch.rows() * config.heads) as i64, batch.padded() as i64);
-        let weights = Tensor::f_empty([maps, n, n], (Kind::Float, tch::Device::Cpu))?;
+        let weights = match pace {
+            Pace::Fast => Some(Tensor::f_empty([maps, n, n], (Kind::Float, tch::Device::Cpu))?),
+            Pace::Differentiable => None,
+        };
         let mask = match &batch.mask {
             // Row by row: all heads of a row share its mask.
             Some(mask) => mask.f_repeat_interleave_self_int(config.heads as i64, 0, None)?,
@@ -58,11 +70,11 @@ impl Layer {
         scratch: &mut Scratch,
         probe: &mut dyn Probe,
     ) -> Result<Tensor, ModelError> {
-        let mut sum = self.attention.forward(index, hidden, batch, scratch, probe)?;
-        let attended = self.attention_norm.forward(&sum.f_add_(hidden)?)?;
-        let wide = activate(self.activation, self.widen.forward(&attended)?)?;
-        let mut sum = self.narrow.forward(&wide)?;
-        self.output_norm.forward(&sum.f_add_(&attended)?)
+        let pace = if scratch.weights.is_some() { Pace::Fast } else { Pace::Differentiable };
+        let sum = self.attention.forward(index, hidden, batch, scratch, probe)?;
+        let attended = self.attention_norm.forward(&add(pace, sum, hidden)?)?;
+        let wide = activate(pace, self.activation, self.widen.forward(&attended)?)?;
+        self.output_norm.forward(&add(pace, self.narrow.forward(&wide)?, &attended)?)
     }
 
     pub fn parameters(&self) -> usize {
@@ -75,13 +87,25 @@ impl Layer {
     }
 }
 
-fn activate(activation: Activation, mut x: Tensor) -> Result<Tensor, ModelError> {
-    Ok(match activation {
-        Activation::Gelu => x.f_gelu_("none")?,
-        Activation::GeluTanh => x.f_gelu_("tanh")?,
-        Activation::Relu => x.f_relu_()?,
-        Activation::Silu => x.f_silu_()?,
-        Activation::Tanh => x.f_tanh_()?,
+fn add(pace: Pace, mut sum: Tensor, other: &Tensor) -> Result<Tensor, ModelError> {
+    Ok(match pace {
+        Pace::Fast => sum.f_add_(other)?,
+        Pace::Differentiable => sum.f_add(other)?,
+    })
+}
+
+fn activate(pace: Pace, activation: Activation, mut x: Tensor) -> Result<Tensor, ModelError> {
+    Ok(match (pace, activation) {
+        (Pace::Fast, Activation::Gelu) => x.f_gelu_("none")?,
+        (Pace::Fast, Activation::GeluTanh) => x.f_gelu_("tanh")?,
+        (Pace::Fast, Activation::Relu) => x.f_relu_()?,
+        (Pace::Fast, Activation::Silu) => x.f_silu_()?,
+        (Pace::Fast, Activation::Tanh) => x.f_tanh_()?,
+        (Pace::Differentiable, Activation::Gelu) => x.f_gelu("none")?,
+        (Pace::Differentiable, Activation::GeluTanh) => x.f_gelu("tanh")?,
+        (Pace::Differentiable, Activation::Relu) => x.f_relu()?,
+        (Pace::Differentiable, Activation::Silu) => x.f_silu()?,
+        (Pace::Differentiable, Activation::Tanh) => x.f_tanh()?,
     })
 }
 
@@ -134,8 +158,14 @@ impl SelfAttention {
         let scores = probe.visit(layer, Site::Scores, scores.f_view(each_head)?)?;
 
         let scores = scores.f_reshape([rows * heads, n, n])?;
-        let _in_scratch = scores.f_softmax_int_out(&scratch.weights, -1, Kind::Float)?;
-        let weights = probe.visit(layer, Site::Weights, scratch.weights.f_view(each_head)?)?;
+        let weights = match &scratch.weights {
+            Some(buffer) => {
+                let _in_buffer = scores.f_softmax_int_out(buffer, -1, Kind::Float)?;
+                buffer.f_view(each_head)?
+            }
+            None => scores.f_softmax(-1, Kind::Float)?.f_view(each_head)?,
+        };
+        let weights = probe.visit(layer, Site::Weights, weights)?;
 
         let context = weights.f_reshape([rows * heads, n, n])?.f_bmm(&value)?.f_view([rows, heads, n, d])?;
         let context = probe.visit(layer, Site::Context, context)?;
