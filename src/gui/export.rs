@@ -132,22 +132,27 @@ impl ExportDialog {
     pub fn show(&mut self, ui: &Ui) -> Option<Decision> {
         let mut decision = None;
         let mut open = true;
-        Window::new("Export picture").collapsible(false).resizable(false).open(&mut open).show(ui.ctx(), |ui| {
-            let label = ui.label("File (.png or .svg)");
-            let field = ui.add(TextEdit::singleline(&mut self.path).desired_width(420.0)).labelled_by(label.id);
-            let entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
-            ui.horizontal(|ui| {
-                if ui.button("Export").clicked() || entered {
-                    decision = Some(Decision::Write(PathBuf::from(self.path.trim())));
-                }
-                if ui.button("Browse…").clicked() {
-                    decision = Some(Decision::Browse(PathBuf::from(self.path.trim())));
-                }
-                if ui.button("Cancel").clicked() || ui.input(|input| input.key_pressed(egui::Key::Escape)) {
-                    decision = Some(Decision::Close);
-                }
+        Window::new("Export picture")
+            .anchor(egui::Align2::RIGHT_TOP, [-16.0, 130.0])
+            .collapsible(false)
+            .resizable(false)
+            .open(&mut open)
+            .show(ui.ctx(), |ui| {
+                let label = ui.label("File (.png or .svg)");
+                let field = ui.add(TextEdit::singleline(&mut self.path).desired_width(420.0)).labelled_by(label.id);
+                let entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+                ui.horizontal(|ui| {
+                    if ui.button("Export").clicked() || entered {
+                        decision = Some(Decision::Write(PathBuf::from(self.path.trim())));
+                    }
+                    if ui.button("Browse…").clicked() {
+                        decision = Some(Decision::Browse(PathBuf::from(self.path.trim())));
+                    }
+                    if ui.button("Cancel").clicked() || ui.input(|input| input.key_pressed(egui::Key::Escape)) {
+                        decision = Some(Decision::Close);
+                    }
+                });
             });
-        });
         if open { decision } else { Some(Decision::Close) }
     }
 }
