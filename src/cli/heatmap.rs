@@ -6,8 +6,8 @@ use rayon::prelude::*;
 
 use super::input::{InputArgs, ModelArgs};
 use super::print;
-use crate::figure::HeatmapFigure;
-use crate::run::{ColorMap, Crop, HeadId, MapRange, Run, TokenRange, ViewSpec, write_whole};
+use crate::figure::{FileKind, HeatmapFigure};
+use crate::run::{ColorMap, Crop, HeadId, MapRange, Run, TokenRange, ViewSpec};
 
 #[derive(Debug, Args)]
 pub struct HeatmapArgs {
@@ -62,9 +62,8 @@ impl From<RangeArg> for MapRange {
 }
 
 pub fn perform(args: &HeatmapArgs) -> Result<()> {
-    if let Some(out) = &args.out {
-        kind_of(out)?; // before the model is loaded for nothing
-    }
+    // Before the model is loaded for nothing.
+    let kind = args.out.as_deref().map(FileKind::of).transpose()?;
     let model = args.model.open()?;
     let (layers, heads) = (model.info().layers, model.info().heads);
     if let Some(head) = args.head {
@@ -75,17 +74,17 @@ pub fn perform(args: &HeatmapArgs) -> Result<()> {
     let crop = (args.queries.is_some() || args.keys.is_some())
         .then(|| Crop { queries: args.queries.unwrap_or(all), keys: args.keys.unwrap_or(all) });
     let view = |head| ViewSpec { head, colors: args.colors, range: args.range.into(), crop };
-    match (args.head, &args.out, &args.out_dir) {
-        (Some(head), Some(out), _) => {
-            draw(&run, &view(head), out, args.dpi)?;
+    match (args.head, args.out.as_deref().zip(kind), &args.out_dir) {
+        (Some(head), Some((out, kind)), _) => {
+            draw(&run, &view(head), out, kind, args.dpi)?;
             print(&format!("{}\n", out.display()));
         }
         (_, _, Some(folder)) => {
             std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
             let all: Vec<HeadId> = HeadId::all(layers, heads).collect();
             all.par_iter().try_for_each(|&head| {
-                let name = format!("layer{}-head{:02}.png", head.layer, head.head);
-                draw(&run, &view(head), &folder.join(name), args.dpi)
+                let view = view(head);
+                draw(&run, &view, &folder.join(view.file_name()), FileKind::Png, args.dpi)
             })?;
             print(&format!("{}: {} pictures\n", folder.display(), all.len()));
         }
@@ -94,25 +93,6 @@ pub fn perform(args: &HeatmapArgs) -> Result<()> {
     Ok(())
 }
 
-enum Kind {
-    Png,
-    Svg,
-}
-
-fn kind_of(path: &Path) -> Result<Kind> {
-    let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    match ending.as_str() {
-        "png" => Ok(Kind::Png),
-        "svg" => Ok(Kind::Svg),
-        _ => bail!("{} has no ending that says what to draw: end it with .png or .svg", path.display()),
-    }
-}
-
-fn draw(run: &Run, view: &ViewSpec, path: &Path, dpi: u16) -> Result<()> {
-    let figure = HeatmapFigure::new(run, view).draw()?;
-    let bytes = match kind_of(path)? {
-        Kind::Png => figure.to_png(f32::from(dpi) / 100.0)?.bytes,
-        Kind::Svg => figure.as_str().as_bytes().to_vec(),
-    };
-    Ok(write_whole(path, |partial| std::fs::write(partial, &bytes).map_err(|error| error.to_string()))?)
+fn draw(run: &Run, view: &ViewSpec, path: &Path, kind: FileKind, dpi: u16) -> Result<()> {
+    Ok(HeatmapFigure::new(run, view).draw()?.write(path, kind, f32::from(dpi) / 100.0)?)
 }

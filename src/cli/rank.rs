@@ -9,7 +9,7 @@ use super::input::ModelArgs;
 use super::texts::TextsArgs;
 use super::{note, print, progress};
 use crate::lab::{GradientImportance, Importance, LeaveOneOut, Sensitivity, Target};
-use crate::run::{HeadId, write_whole};
+use crate::run::{HeadId, write_bytes};
 
 #[derive(Debug, Args)]
 pub struct RankArgs {
@@ -63,7 +63,7 @@ pub fn perform(args: &RankArgs) -> Result<()> {
             (table, by_gradient(&found).first().map_or_else(Default::default, |(head, _, scaled)| (*head, *scaled)))
         }
     };
-    write_whole(&args.out, |partial| std::fs::write(partial, table).map_err(|error| error.to_string()))?;
+    write_bytes(&args.out, table)?;
     let heads = model.info().layers * model.info().heads;
     print(&format!("{}: {heads} heads, most important {best} ({effect:+.4})\n", args.out.display()));
     Ok(())

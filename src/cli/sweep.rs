@@ -11,7 +11,7 @@ use super::texts::TextsArgs;
 use super::{print, progress};
 use crate::figure::{CurvesFigure, Line};
 use crate::lab::{Curve, Importance, LeaveOneOut, Order, Sweep, SweepOutcome, Target};
-use crate::run::{HeadId, write_whole};
+use crate::run::{HeadId, write_bytes};
 
 #[derive(Debug, Args)]
 pub struct SweepArgs {
@@ -58,7 +58,7 @@ pub fn perform(args: &SweepArgs) -> Result<()> {
             "svg" => figure(&outcome, &model.info().name, args.stop, spared).draw()?.as_str().as_bytes().to_vec(),
             _ => figure(&outcome, &model.info().name, args.stop, spared).draw()?.to_png(2.0)?.bytes,
         };
-        write_whole(path, |partial| std::fs::write(partial, &bytes).map_err(|error| error.to_string()))?;
+        write_bytes(path, bytes)?;
     }
     let total = importance.effect.len();
     print(&format!(

@@ -9,7 +9,7 @@ use super::cache::Cache;
 use super::inbox::Inbox;
 use super::protocol::{Experiment, Forward, Job, Link, Outcome, Request, RequestId, Response};
 use crate::model::{Model, ModelError, Probe};
-use crate::run::one_line;
+use crate::run::{one_line, panic_text};
 
 /// How an engine is set up.
 #[derive(Debug, Clone)]
@@ -183,6 +183,5 @@ impl Probe for WhileWanted<'_> {
 }
 
 fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("no cause was given").lines().next().unwrap_or_default().to_owned()
+    panic_text(panic).unwrap_or("no cause was given").lines().next().unwrap_or_default().to_owned()
 }

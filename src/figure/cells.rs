@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use ndarray::{ArrayView1, ArrayView2};
 
 use super::Palette;
@@ -15,35 +17,45 @@ pub struct Cells {
 /// it.
 pub const NOTHING: [u8; 3] = [160, 150, 150];
 
-/// Paints a map `[query, key]`, `upper` being the weight of the palette's last colour. A map with more than `most`
-/// cells along a side is pooled by maximum, so that a thin line of attention stays visible. A row that is all zero is
-/// painted in [`NOTHING`].
+/// Paints a map, `upper` being the value of the palette's last colour. A map with more than `most` cells along a side is
+/// pooled by maximum, so that a thin line stays visible.
 pub fn paint(map: ArrayView2<'_, f32>, upper: f32, palette: &Palette, most: usize) -> Cells {
     let (rows, columns) = map.dim();
     let (height, width) = (rows.min(most), columns.min(most));
     let mut rgb = Vec::with_capacity(width * height * 3);
     if (height, width) == (rows, columns) {
-        for row in map.rows() {
-            let color = |weight: &f32| palette.at(weight / upper);
-            let dead = is_dead(row);
-            rgb.extend(row.iter().flat_map(|weight| if dead { NOTHING } else { color(weight) }));
-        }
+        rgb.extend(map.iter().flat_map(|value| palette.at(value / upper)));
         return Cells { width, height, rgb };
     }
     let mut pooled = vec![0f32; width];
     for y in 0..height {
         pooled.fill(0.0);
-        let block = (y * rows / height)..((y + 1) * rows / height);
-        let dead = block.clone().all(|row| is_dead(map.row(row)));
-        for row in block {
-            for (column, weight) in map.row(row).iter().enumerate() {
+        for row in block(y, height, rows) {
+            for (column, value) in map.row(row).iter().enumerate() {
                 let x = column * width / columns;
-                pooled[x] = pooled[x].max(*weight);
+                pooled[x] = pooled[x].max(*value);
             }
         }
-        rgb.extend(pooled.iter().flat_map(|weight| if dead { NOTHING } else { palette.at(weight / upper) }));
+        rgb.extend(pooled.iter().flat_map(|value| palette.at(value / upper)));
     }
     Cells { width, height, rgb }
+}
+
+/// As [`paint`], for attention `[query, key]`: a row that is all zero is painted in [`NOTHING`].
+pub fn paint_attention(map: ArrayView2<'_, f32>, upper: f32, palette: &Palette, most: usize) -> Cells {
+    let mut cells = paint(map, upper, palette, most);
+    for y in 0..cells.height {
+        if block(y, cells.height, map.nrows()).all(|row| is_dead(map.row(row))) {
+            let line = y * cells.width * 3..(y + 1) * cells.width * 3;
+            cells.rgb[line].chunks_exact_mut(3).for_each(|pixel| pixel.copy_from_slice(&NOTHING));
+        }
+    }
+    cells
+}
+
+/// The rows of a map that one row of pixels stands for.
+fn block(y: usize, height: usize, rows: usize) -> Range<usize> {
+    y * rows / height..(y + 1) * rows / height
 }
 
 /// Rows of a softmax have at least one weight above 0.
@@ -83,10 +95,10 @@ mod tests {
         let palette = Palette::new(ColorMap::YlGnBu);
         let mut map = Array2::from_elem((4, 4), 0.25);
         map.row_mut(2).fill(0.0);
-        let painted = |most| paint(map.view(), 1.0, &palette, most);
+        let painted = |most| paint_attention(map.view(), 1.0, &palette, most);
         assert_eq!(painted(8).rgb[2 * 12..3 * 12], NOTHING.repeat(4));
         assert_eq!(painted(8).rgb[..12], palette.at(0.25).repeat(4));
         map.row_mut(3).fill(0.0);
-        assert_eq!(paint(map.view(), 1.0, &palette, 2).rgb[6..], NOTHING.repeat(2));
+        assert_eq!(paint_attention(map.view(), 1.0, &palette, 2).rgb[6..], NOTHING.repeat(2));
     }
 }

@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use crate::run::RunError;
 
 /// Why a figure could not be drawn.
@@ -5,6 +7,8 @@ use crate::run::RunError;
 pub enum FigureError {
     #[error(transparent)]
     Run(#[from] RunError),
+    #[error("{} has no ending that says what to draw: end it with .png or .svg", .0.display())]
+    UnknownKind(PathBuf),
     #[error("the figure could not be drawn: {0}")]
     Draw(String),
     #[error("the figure could not be turned into pixels: {0}")]

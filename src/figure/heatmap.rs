@@ -12,7 +12,7 @@ use resvg::tiny_skia;
 use super::fonts::drawable;
 use super::labels::{every_nth, shorten, token_labels};
 use super::render::text_widths;
-use super::{Cells, FigureError, Palette, Svg, paint, printable};
+use super::{Cells, FigureError, Palette, Svg, paint_attention, printable};
 use crate::run::{Crop, HeadId, Run, TokenRange, ViewSpec};
 
 /// What the axes are called, everywhere: rows are queries, columns are keys.
@@ -67,7 +67,7 @@ impl<'a> HeatmapFigure<'a> {
         }
         let crop = self.crop()?;
         let map = map.slice_move(s![crop.queries.range(), crop.keys.range()]);
-        let cells = image(&layout.plot, &paint(map, upper, &palette, usize::MAX))?;
+        let cells = image(&layout.plot, &paint_attention(map, upper, &palette, usize::MAX))?;
         let rgb: Vec<u8> = palette.steps().iter().rev().flatten().copied().collect();
         let bar = image(&layout.bar, &Cells { width: 1, height: 256, rgb })?;
         // plotters would embed a smoothed bitmap: the two images are written by hand.

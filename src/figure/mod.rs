@@ -12,10 +12,10 @@ mod heatmap;
 mod labels;
 mod render;
 
-pub use cells::{Cells, NOTHING, paint};
+pub use cells::{Cells, NOTHING, paint, paint_attention};
 pub use colors::{Palette, Rgb};
 pub use curves::{CurvesFigure, Line};
 pub use error::FigureError;
 pub use heatmap::{HeatmapFigure, axis, ticks};
 pub use labels::{every_nth, printable, token_labels};
-pub use render::{Pixels, Png, Svg};
+pub use render::{FileKind, Pixels, Png, Svg};

@@ -1,10 +1,34 @@
+use std::path::Path;
+
 use resvg::{tiny_skia, usvg};
 
 use super::{FigureError, fonts};
+use crate::run::write_bytes;
 
 /// A drawn figure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Svg(pub(super) String);
+
+/// The kinds of file that a figure can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    Png,
+    Svg,
+}
+
+impl FileKind {
+    /// The kind that a path's ending names.
+    ///
+    /// # Errors
+    /// [`FigureError::UnknownKind`], which says what endings there are.
+    pub fn of(path: &Path) -> Result<Self, FigureError> {
+        match path.extension().unwrap_or_default().to_string_lossy().to_lowercase().as_str() {
+            "png" => Ok(Self::Png),
+            "svg" => Ok(Self::Svg),
+            _ => Err(FigureError::UnknownKind(path.to_owned())),
+        }
+    }
+}
 
 /// A figure as an encoded PNG file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +69,18 @@ impl Svg {
     pub fn to_png(&self, scale: f32) -> Result<Png, FigureError> {
         let bytes = self.rasterize(scale)?.encode_png().map_err(|error| FigureError::Render(error.to_string()))?;
         Ok(Png { bytes })
+    }
+
+    /// Writes the figure as a file of this kind; `scale` as in [`to_pixels`](Self::to_pixels), for pixels alone.
+    ///
+    /// # Errors
+    /// [`FigureError::Run`] if the file cannot be written; else as [`to_pixels`](Self::to_pixels).
+    pub fn write(&self, path: &Path, kind: FileKind, scale: f32) -> Result<(), FigureError> {
+        match kind {
+            FileKind::Png => write_bytes(path, self.to_png(scale)?.bytes)?,
+            FileKind::Svg => write_bytes(path, &self.0)?,
+        }
+        Ok(())
     }
 
     fn rasterize(&self, scale: f32) -> Result<tiny_skia::Pixmap, FigureError> {

@@ -29,12 +29,6 @@ pub struct Opening {
     pub model: Result<PathBuf, String>,
 }
 
-impl Default for Opening {
-    fn default() -> Self {
-        Self { texts: Texts::default(), model: Err("no model was named".into()) }
-    }
-}
-
 /// What drawing asks for; carried out once the frame is drawn.
 #[derive(Debug, Clone)]
 pub enum Action {
@@ -371,7 +365,8 @@ impl eframe::App for HeadlightApp {
                         let importance = outcome.map(|found| &found.effect).filter(fits);
                         let importance = importance.filter(|_| self.shows_effects);
                         let (view, surgery) = (&self.view, &self.surgery);
-                        let shown = Shown { run, view, surgery, movement, importance };
+                        let shown =
+                            Shown { run, view, surgery, movement, furthest: furthest.unwrap_or(0.0), importance };
                         self.grid.show(ui, &shown, &mut actions);
                     });
                 },

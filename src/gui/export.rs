@@ -7,10 +7,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use egui::{ColorImage, Context, TextEdit, Ui, Window};
 use ndarray::Array2;
 
-use super::share;
-use crate::figure::{FigureError, HeatmapFigure};
+use crate::figure::{FigureError, FileKind, HeatmapFigure};
 use crate::metrics::movement;
-use crate::run::{Run, ViewSpec, one_line, write_whole};
+use crate::run::{Run, ViewSpec, one_line};
 
 /// Pixels for each hundredth of an inch.
 const SCALE: f32 = 2.0;
@@ -72,7 +71,7 @@ impl Workshop {
         self.start(ctx, move || {
             Some(match write_figure(&run, &view, &path) {
                 Ok(()) => Finished::Written(path),
-                Err(cause) => Finished::Failed(cause),
+                Err(error) => Finished::Failed(one_line(&error)),
             })
         });
     }
@@ -97,18 +96,9 @@ impl Workshop {
     }
 }
 
-fn write_figure(run: &Run, view: &ViewSpec, path: &Path) -> Result<(), String> {
-    let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    let figure = || -> Result<Vec<u8>, FigureError> {
-        let figure = HeatmapFigure::new(run, view).draw()?;
-        Ok(if ending == "svg" { figure.as_str().as_bytes().to_vec() } else { figure.to_png(SCALE)?.bytes })
-    };
-    if !["png", "svg"].contains(&ending.as_str()) {
-        return Err(format!("{} has no ending that says what to draw: end it with .png or .svg", path.display()));
-    }
-    let bytes = figure().map_err(|error| one_line(&error))?;
-    write_whole(path, |partial| std::fs::write(partial, &bytes).map_err(|error| error.to_string()))
-        .map_err(|error| one_line(&error))
+fn write_figure(run: &Run, view: &ViewSpec, path: &Path) -> Result<(), FigureError> {
+    let kind = FileKind::of(path)?;
+    HeatmapFigure::new(run, view).draw()?.write(path, kind, SCALE)
 }
 
 /// The dialog that asks where a picture goes. Systems without a file dialog have the path field.
@@ -126,7 +116,7 @@ pub enum Decision {
 impl ExportDialog {
     pub fn new(view: &ViewSpec) -> Self {
         let folder = std::env::current_dir().unwrap_or_default();
-        Self { path: folder.join(share::file_name(view)).display().to_string() }
+        Self { path: folder.join(view.file_name()).display().to_string() }
     }
 
     pub fn show(&mut self, ui: &Ui) -> Option<Decision> {

@@ -13,7 +13,7 @@ use super::app::Action;
 use super::edits;
 use super::share::{self, Copied};
 use super::surgery::Surgery;
-use crate::figure::{Palette, paint};
+use crate::figure::{Palette, paint_attention};
 use crate::run::{ColorMap, HeadId, HeadPattern, MapRange, Run, ViewSpec};
 
 /// Thumbnails of all heads in one texture.
@@ -52,6 +52,8 @@ pub struct Shown<'a> {
     pub surgery: &'a Surgery,
     /// How far each head moved from the plain run, `[layer, head]`.
     pub movement: Option<&'a Array2<f32>>,
+    /// How far the head that moved most did.
+    pub furthest: f32,
     /// The effect of each head, `[layer, head]`, which takes the place of the maps.
     pub importance: Option<&'a Array2<f32>>,
 }
@@ -75,7 +77,9 @@ impl Grid {
             let origin = area.min + Vec2::splat(HEADER);
             let tile = tile_pixels((cell.min_elem() - GAP) * ui.pixels_per_point(), run.attention.tokens());
             let key = AtlasKey { run: run.clone(), colors: view.colors, range: view.range, tile };
-            let texture = self.texture(ui, key);
+            let scale = shown.importance.map(|effects| EffectScale::of(effects, view.colors));
+            // Thumbnails that are not shown are not painted.
+            let texture = if scale.is_none() { self.texture(ui, key) } else { egui::TextureId::default() };
             headers(ui, area, cell, shown, actions);
             for head in HeadId::all(layers, heads) {
                 let corner = origin + vec2(head.head as f32, head.layer as f32) * cell;
@@ -84,11 +88,11 @@ impl Grid {
                     pos2(head.head as f32 / heads as f32, head.layer as f32 / layers as f32),
                     vec2(1.0 / heads as f32, 1.0 / layers as f32),
                 );
-                match shown.importance {
+                match shown.importance.zip(scale.as_ref()) {
                     None => {
                         ui.painter().image(texture, rect, uv, Color32::WHITE);
                     }
-                    Some(effects) => draw_effect(ui, rect, head, effects, view.colors),
+                    Some((effects, scale)) => draw_effect(ui, rect, effects[(head.layer, head.head)], scale),
                 }
                 let response = thumbnail(ui, rect, head, shown);
                 if response.clicked() {
@@ -140,7 +144,7 @@ fn paint_all(key: &AtlasKey) -> ColorImage {
         .par_iter()
         .filter_map(|&id| {
             let upper = common.or_else(|| key.range.upper(maps, id).ok())?;
-            Some((id, paint(maps.head(id).ok()?, upper, &palette, tile)))
+            Some((id, paint_attention(maps.head(id).ok()?, upper, &palette, tile)))
         })
         .collect();
     let mut image = ColorImage::filled([heads * tile, layers * tile], Color32::TRANSPARENT);
@@ -155,11 +159,22 @@ fn paint_all(key: &AtlasKey) -> ColorImage {
     image
 }
 
+/// How effects become colours: the largest of them, whatever its sign, takes the last one.
+struct EffectScale {
+    palette: Palette,
+    most: f32,
+}
+
+impl EffectScale {
+    fn of(effects: &Array2<f32>, colors: ColorMap) -> Self {
+        let most = effects.iter().fold(f32::MIN_POSITIVE, |most, effect| most.max(effect.abs()));
+        Self { palette: Palette::new(colors), most }
+    }
+}
+
 /// A head's effect as a colour by its size and, where there is room, a number with its sign.
-fn draw_effect(ui: &Ui, rect: Rect, head: HeadId, effects: &Array2<f32>, colors: ColorMap) {
-    let Some(effect) = effects.get((head.layer, head.head)).copied() else { return };
-    let most = effects.iter().fold(f32::MIN_POSITIVE, |most, effect| most.max(effect.abs()));
-    let [r, g, b] = Palette::new(colors).at(effect.abs() / most);
+fn draw_effect(ui: &Ui, rect: Rect, effect: f32, scale: &EffectScale) {
+    let [r, g, b] = scale.palette.at(effect.abs() / scale.most);
     ui.painter().rect_filled(rect, 0.0, Color32::from_rgb(r, g, b));
     if rect.width() >= 34.0 {
         // Black on light, white on dark, by the weights of ITU-R BT.601.
@@ -202,8 +217,7 @@ fn thumbnail(ui: &Ui, rect: Rect, head: HeadId, shown: &Shown<'_>) -> Response {
     let moved = shown.movement.and_then(|moved| moved.get((head.layer, head.head))).copied().unwrap_or(0.0);
     if moved > 0.0 {
         // A bar along the lower edge, beside that of the head that moved most; by the root, so that small movements show.
-        let most = shown.movement.map_or(moved, |all| all.iter().copied().fold(moved, f32::max));
-        let share = (moved / most).sqrt();
+        let share = (moved / shown.furthest.max(moved)).sqrt();
         let bar = Rect::from_min_max(pos2(rect.left(), rect.bottom() - 4.0), rect.max);
         painter.rect_filled(bar, 0.0, Color32::from_white_alpha(210));
         let filled = Rect::from_min_size(bar.min, vec2(bar.width() * share, bar.height()));

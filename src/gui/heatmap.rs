@@ -10,7 +10,7 @@ use egui::{
 use super::app::Action;
 use super::marks;
 use super::share::{self, Copied};
-use crate::figure::{Palette, axis, every_nth, paint, ticks, token_labels};
+use crate::figure::{Palette, axis, every_nth, paint_attention, ticks, token_labels};
 use crate::run::{ColorMap, Crop, Edit, HeadId, Intervention, MapRange, Run, TokenChoice, TokenRange, ViewSpec};
 
 /// The large heatmap with what it remembers between frames.
@@ -26,6 +26,7 @@ pub struct Heatmap {
 struct Picture {
     key: PictureKey,
     texture: TextureHandle,
+    palette: Palette,
     upper: f32,
 }
 
@@ -97,7 +98,7 @@ impl Heatmap {
         let (area, _) = ui.allocate_exact_size(space, Sense::hover());
         let labels = self.take_labels(run);
         let layout = self.layout(ui, area, &labels);
-        let upper = self.draw_cells(ui, run, view, layout.plot);
+        self.draw_cells(ui, run, view, layout.plot);
 
         let name = format!(
             "Attention of layer {}, head {}, {} × {} tokens",
@@ -113,7 +114,9 @@ impl Heatmap {
         let hovered = response.hover_pos().and_then(|at| self.cell_at(at, layout.plot, labels.len()));
         self.draw_labels(ui, &layout, &labels, hovered);
         draw_axis_titles(ui, area, layout.plot);
-        draw_bar(ui, layout.bar, view.colors, upper);
+        if let Some(picture) = &self.picture {
+            draw_bar(ui, layout.bar, &picture.palette, picture.upper);
+        }
         if let Some(cell) = hovered {
             self.draw_cross_hair(ui, layout.plot, labels.len(), cell);
         }
@@ -171,7 +174,7 @@ impl Heatmap {
         shown(tokens, from, to, side, line)
     }
 
-    fn draw_cells(&mut self, ui: &Ui, run: &Arc<Run>, view: &ViewSpec, plot: Rect) -> f32 {
+    fn draw_cells(&mut self, ui: &Ui, run: &Arc<Run>, view: &ViewSpec, plot: Rect) {
         let pixels = plot.size().min_elem() * ui.pixels_per_point() / self.window.width();
         // In steps, so that resizing and zooming do not paint anew for each pixel; beyond 4096 cells along a side
         // neighbours are pooled at any zoom.
@@ -181,26 +184,24 @@ impl Heatmap {
         if self.picture.as_ref().is_none_or(|picture| picture.key != key) {
             self.paint(ui, key);
         }
-        let Some(picture) = &self.picture else { return 1.0 };
+        let Some(picture) = &self.picture else { return };
         ui.painter().with_clip_rect(plot).image(picture.texture.id(), plot, self.window, Color32::WHITE);
-        picture.upper
     }
 
     fn paint(&mut self, ui: &Ui, key: PictureKey) {
         let maps = &key.run.attention;
         let (Ok(map), Ok(upper)) = (maps.head(key.head), key.range.upper(maps, key.head)) else { return };
-        let cells = paint(map, upper, &Palette::new(key.colors), key.most);
+        let palette = Palette::new(key.colors);
+        let cells = paint_attention(map, upper, &palette, key.most);
         let image = ColorImage::from_rgb([cells.width, cells.height], &cells.rgb);
-        match self.picture.take() {
+        let texture = match self.picture.take() {
             Some(Picture { mut texture, .. }) => {
                 texture.set(image, TextureOptions::NEAREST);
-                self.picture = Some(Picture { key, texture, upper });
+                texture
             }
-            None => {
-                let texture = ui.ctx().load_texture("heatmap", image, TextureOptions::NEAREST);
-                self.picture = Some(Picture { key, texture, upper });
-            }
-        }
+            None => ui.ctx().load_texture("heatmap", image, TextureOptions::NEAREST),
+        };
+        self.picture = Some(Picture { key, texture, palette, upper });
     }
 
     fn navigate(&mut self, ui: &Ui, response: &Response, plot: Rect, tokens: usize) {
@@ -327,9 +328,8 @@ fn draw_axis_titles(ui: &Ui, area: Rect, plot: Rect) {
     marks::upright_at(ui.painter(), pos2(area.right() - AXIS / 2.0, plot.center().y), axis::WEIGHT, font, color);
 }
 
-fn draw_bar(ui: &Ui, bar: Rect, colors: ColorMap, upper: f32) {
+fn draw_bar(ui: &Ui, bar: Rect, palette: &Palette, upper: f32) {
     let painter = ui.painter();
-    let palette = Palette::new(colors);
     marks::color_bar(painter, bar, |share| {
         let [r, g, b] = palette.at(share);
         Color32::from_rgb(r, g, b)

@@ -61,15 +61,7 @@ impl Output {
             self.map = hidden_change(&ran.plain, &ran.run).map(|change| {
                 let greatest = change.relative.iter().copied().fold(0.0, f32::max);
                 let cells = paint(change.relative.view(), greatest.max(f32::MIN_POSITIVE), &Palette::new(colors), 4096);
-                // A row that does not change at all is no row that attends to nothing.
-                let unchanged = Palette::new(colors).at(0.0);
-                let rows = change.relative.rows().into_iter().flat_map(|row| {
-                    let same = row.iter().all(|value| *value == 0.0);
-                    std::iter::repeat_n(same, cells.width)
-                });
-                let pixel = |(rgb, same): (&[u8], bool)| if same { unchanged } else { [rgb[0], rgb[1], rgb[2]] };
-                let rgb: Vec<u8> = cells.rgb.chunks_exact(3).zip(rows).flat_map(pixel).collect();
-                let image = ColorImage::from_rgb([cells.width, cells.height], &rgb);
+                let image = ColorImage::from_rgb([cells.width, cells.height], &cells.rgb);
                 let texture = ui.ctx().load_texture("change of the hidden state", image, TextureOptions::NEAREST);
                 ChangeMap { of: ran.run.clone(), colors, change, greatest, texture }
             });

@@ -71,13 +71,8 @@ pub fn command(run: &Run, view: &ViewSpec) -> String {
         option("queries", &crop.queries.to_string());
         option("keys", &crop.keys.to_string());
     }
-    option("out", &file_name(view));
+    option("out", &view.file_name());
     words.join(" ")
-}
-
-/// The name under which a head's picture is kept.
-pub fn file_name(view: &ViewSpec) -> String {
-    format!("layer{}-head{:02}.png", view.head.layer, view.head.head)
 }
 
 /// A word that a POSIX shell reads as it is.

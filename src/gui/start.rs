@@ -8,7 +8,7 @@ use egui::{ThemePreference, ViewportBuilder};
 
 use super::app::{HeadlightApp, Opening};
 use crate::engine::{Options, spawn};
-use crate::run::one_line;
+use crate::run::{one_line, panic_text};
 
 /// Light or dark, whatever the system is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,8 +70,7 @@ pub fn open(opening: Opening, theme: Option<Theme>) -> Result<(), OpenError> {
         Ok(Err(error)) => Err(OpenError(cause_of(&error))),
         Err(panic) if opened.load(Ordering::Relaxed) => resume_unwind(panic),
         Err(panic) => {
-            let cause = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-            Err(OpenError(cause.unwrap_or("the window system gave no reason").replace('\n', " ")))
+            Err(OpenError(panic_text(&*panic).unwrap_or("the window system gave no reason").replace('\n', " ")))
         }
     }
 }

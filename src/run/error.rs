@@ -29,6 +29,11 @@ pub enum RunError {
     CannotWrite { path: PathBuf, cause: String },
 }
 
+/// What a panic said, where it said something.
+pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> Option<&str> {
+    panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied())
+}
+
 /// A cause chain as one line: the form in which every failure reaches the command line and the window.
 pub fn one_line(error: &(dyn std::error::Error + 'static)) -> String {
     let mut line = error.to_string();

@@ -59,13 +59,21 @@ pub fn write_safetensors(run: &Run, path: &Path) -> Result<(), RunError> {
 ///
 /// # Errors
 /// [`RunError::CannotWrite`] with the path and the cause.
-pub fn write_whole(path: &Path, write: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), RunError> {
+fn write_whole(path: &Path, write: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), RunError> {
     let partial = path.with_added_extension("part");
     let written = write(&partial).and_then(|()| std::fs::rename(&partial, path).map_err(|error| error.to_string()));
     written.map_err(|cause| {
         std::fs::remove_file(&partial).ok();
         RunError::CannotWrite { path: path.to_owned(), cause }
     })
+}
+
+/// Writes bytes as a file that appears under its name only once it is whole.
+///
+/// # Errors
+/// [`RunError::CannotWrite`] with the path and the cause.
+pub fn write_bytes(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), RunError> {
+    write_whole(path, |partial| std::fs::write(partial, bytes).map_err(|error| error.to_string()))
 }
 
 /// A tensor as the file holds it: little-endian, row-major.

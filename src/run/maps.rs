@@ -69,9 +69,4 @@ impl AttentionMaps {
     pub fn max(&self) -> f32 {
         self.iter().fold(0.0, f32::max)
     }
-
-    /// Memory that the weights take, shared layers included, in bytes.
-    pub fn bytes(&self) -> usize {
-        self.layers() * self.heads * self.tokens * self.tokens * size_of::<f32>()
-    }
 }

@@ -13,8 +13,8 @@ mod token;
 mod view;
 
 pub use edit::{Edit, HeadPattern, Intervention, Source, TokenChoice};
-pub use error::{RunError, one_line};
-pub use file::{write_safetensors, write_whole};
+pub use error::{RunError, one_line, panic_text};
+pub use file::{write_bytes, write_safetensors};
 pub use head::HeadId;
 pub use maps::{AttentionMap, AttentionMaps};
 pub use model_info::{ModelInfo, Pooling, PoolingMode};

@@ -48,10 +48,4 @@ impl Run {
         let notices = [self.input.unknown_notice(), self.input.cut_notice()].into_iter().flatten();
         notices.chain(self.remarks.iter().cloned()).collect()
     }
-
-    /// Memory that the run's arrays take, in bytes.
-    pub fn bytes(&self) -> usize {
-        let hidden: usize = self.hidden.iter().map(|layer| layer.len() * size_of::<f32>()).sum();
-        self.attention.bytes() + hidden
-    }
 }

@@ -17,6 +17,13 @@ pub struct ViewSpec {
     pub crop: Option<Crop>,
 }
 
+impl ViewSpec {
+    /// The name under which this head's picture is kept: `layer3-head04.png`.
+    pub fn file_name(&self) -> String {
+        format!("layer{}-head{:02}.png", self.head.layer, self.head.head)
+    }
+}
+
 /// A part of a map: some queries and some keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Crop {

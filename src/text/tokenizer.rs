@@ -52,11 +52,6 @@ impl TextEncoder {
         Ok(Self { tokenizer, unknown, markers })
     }
 
-    /// How many pieces the vocabulary has, added ones included.
-    pub fn vocabulary(&self) -> usize {
-        self.tokenizer.get_vocab_size(true)
-    }
-
     /// Tokens of a text or a pair, special tokens included; at most `limit` of them.
     ///
     /// A longer text loses tokens at its end (a pair, those of its longer half), never its special tokens, as
