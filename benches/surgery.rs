@@ -9,10 +9,10 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Instant;
 
-use headlight::engine::{Experiment, Forward, Job, Link, Options, Outcome, RequestId, Response, spawn};
+use headlight::engine::{Experiment, Job, Link, Options, Outcome, RequestId, Response, spawn};
 use headlight::lab::{LeaveOneOut, Target};
 use headlight::model::{Model, find_model};
-use headlight::run::Texts;
+use headlight::run::{Recipe, Texts};
 use support::spread;
 
 const ROUNDS: usize = 21;
@@ -40,7 +40,7 @@ fn toggles(link: &Link, text: &str, tokens: usize) -> Result<(), Box<dyn Error>>
             // Another head each time: nothing can be taken over from the round before but the layers below.
             let edits = vec![format!("{layer}.{}=zero", round % 12).parse()?];
             let start = Instant::now();
-            let id = link.submit(Job::Forward(Forward { texts: texts.clone(), edits }));
+            let id = link.submit(Job::Forward(Recipe { texts: texts.clone(), edits }));
             finish(link, id)?;
             times.extend((round > 1).then(|| start.elapsed().as_secs_f64() * 1e3));
         }

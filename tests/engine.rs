@@ -9,9 +9,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use headlight::engine::{Experiment, Forward, Job, Link, Options, Outcome, Progress, Ran, RequestId, Response, spawn};
+use headlight::engine::{Experiment, Job, Link, Options, Outcome, Progress, Ran, RequestId, Response, spawn};
 use headlight::model::{Model, ModelError};
-use headlight::run::{Limit, Run, Texts};
+use headlight::run::{Limit, Recipe, Run, Texts};
 
 /// Far longer than anything takes: it ends a test that would hang.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -52,7 +52,7 @@ fn started() -> Link {
 }
 
 fn forward(text: &str) -> Job {
-    Job::Forward(Forward::plain(Texts::single(text)))
+    Job::Forward(Recipe::plain(Texts::single(text)))
 }
 
 /// The terminal answer of one request.
@@ -242,7 +242,11 @@ fn an_edited_text_comes_with_its_plain_run_and_shares_the_layers_before_the_edit
     let link = started();
     let edited = |edits: &[&str]| {
         let edits = edits.iter().map(|edit| edit.parse().unwrap()).collect();
-        let id = link.submit(Job::Forward(Forward { texts: Arc::new(Texts::single("the cat sat")), edits }));
+        let id = link.submit(Job::Forward(Recipe {
+            texts: Arc::new(Texts::single("the cat sat")),
+            edits,
+            ..Recipe::default()
+        }));
         match answer(&link, id) {
             Response::Done { outcome: Outcome::Run(Ran { run, plain, .. }), .. } => (run, plain),
             other => panic!("{other:?}"),
@@ -271,7 +275,7 @@ fn a_pair_brings_the_vectors_of_its_halves_by_themselves() {
     let link = started();
     let edits: Vec<_> = ["1.*=zero", "0.2=uniform"].iter().map(|edit| edit.parse().unwrap()).collect();
     let texts = Arc::new(Texts::pair("the cat", "a dog sat"));
-    let id = link.submit(Job::Forward(Forward { texts, edits: edits.clone() }));
+    let id = link.submit(Job::Forward(Recipe { texts, edits: edits.clone(), ..Recipe::default() }));
     let Response::Done { outcome: Outcome::Run(ran), .. } = answer(&link, id) else { panic!("no run") };
     let halves = ran.halves.expect("halves of a pair");
     let model = Model::open(&support::tiny_model()).unwrap();

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use headlight::model::Model;
-use headlight::run::{Run, Texts};
+use headlight::run::{Input, Run, Task, Texts};
 use safetensors::SafeTensors;
 use support::clone_root;
 
@@ -83,13 +83,17 @@ fn check(reference: &Reference, case: &str, run: &Run) {
 }
 
 /// Input as numbers, with token types that numbers alone do not carry.
-fn run_ids(model: &Model, reference: &Reference, case: &str) -> Run {
-    let words: Vec<String> = reference.ids(&format!("{case}/input_ids")).iter().map(u32::to_string).collect();
+fn input_of_ids(model: &Model, reference: &Reference, before: &str) -> Input {
+    let words: Vec<String> = reference.ids(&format!("{before}input_ids")).iter().map(u32::to_string).collect();
     let mut input = model.input_from_ids(&words.join(" ")).unwrap();
-    for (token, kind) in input.tokens.iter_mut().zip(reference.ids(&format!("{case}/token_type_ids"))) {
+    for (token, kind) in input.tokens.iter_mut().zip(reference.ids(&format!("{before}token_type_ids"))) {
         token.type_id = kind;
     }
-    model.run(input, &mut ()).unwrap()
+    input
+}
+
+fn run_ids(model: &Model, reference: &Reference, case: &str) -> Run {
+    model.run(input_of_ids(model, reference, &format!("{case}/")), &mut ()).unwrap()
 }
 
 #[test]
@@ -98,6 +102,42 @@ fn a_tiny_random_bert_gives_the_numbers_of_transformers() {
     let reference = Reference::open("tiny-bert.safetensors");
     for case in ["single", "pair", "one", "full"] {
         check(&reference, case, &run_ids(&model, &reference, case));
+    }
+}
+
+#[test]
+fn task_heads_give_the_logits_of_transformers() {
+    let tasks = [
+        ("pretraining", vec!["masked-lm", "next-sentence"]),
+        ("masked-lm-untied", vec!["masked-lm"]),
+        ("sequence", vec!["sequence-classification"]),
+        ("regression", vec!["sequence-classification"]),
+        ("token", vec!["token-classification"]),
+        ("question", vec!["question-answering"]),
+    ];
+    for (name, wanted) in tasks {
+        let model = Model::open(&support::task_model(name)).unwrap();
+        let reference = Reference::open(&format!("tasks/{name}/reference.safetensors"));
+        let found: Vec<&str> = model.info().tasks.iter().map(|info| info.task.word()).collect();
+        assert_eq!(found, wanted, "{name}");
+        let run = model.run(input_of_ids(&model, &reference, ""), &mut ()).unwrap();
+        let attention: Vec<f32> = run.attention.iter().collect();
+        assert!(difference(&attention, &reference.floats("attention").unwrap(), false) <= 1e-5, "{name}");
+        let mut whole = run.clone();
+        model.answer_everywhere(&mut whole).unwrap();
+        for (number, output) in whole.outputs.iter().enumerate() {
+            let key = if number == 0 { "logits".to_owned() } else { format!("logits_{}", output.task.word()) };
+            let logits: Vec<f32> = output.logits.iter().copied().collect();
+            let found = difference(&logits, &reference.floats(&key).unwrap(), false);
+            println!("{name}/{key}: {found:.2e}");
+            assert!(found <= 1e-5, "{name}/{key} differs by {found}");
+        }
+        // A masked language model answers for its one [MASK] alone until it is asked for more.
+        if let Some(output) = run.output(Task::MaskedLm) {
+            assert_eq!(output.tokens, [2]);
+            let row = whole.outputs[0].logits.row(2).to_owned();
+            assert!(output.logits.row(0).iter().zip(&row).all(|(a, b)| (a - b).abs() < 1e-5));
+        }
     }
 }
 

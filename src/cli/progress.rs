@@ -9,13 +9,21 @@ use crate::model::Model;
 
 /// Runs an experiment to its end and gives its outcome.
 pub fn run<T: 'static>(experiment: &mut dyn Experiment, model: &Model) -> Result<T> {
-    let mut shown = Shown::default();
-    let outcome = experiment.run(model, &mut |progress| {
-        shown.update(progress);
-        Ok(())
+    let outcome = show(|update| {
+        experiment.run(model, &mut |progress| {
+            update(progress);
+            Ok(())
+        })
     });
-    shown.clear();
     outcome?.downcast::<T>().map(|outcome| *outcome).map_err(|_| anyhow!("the experiment gave another outcome"))
+}
+
+/// Does work that tells how far it has come.
+pub fn show<T>(work: impl FnOnce(&mut dyn FnMut(Progress)) -> T) -> T {
+    let mut shown = Shown::default();
+    let outcome = work(&mut |progress| shown.update(progress));
+    shown.clear();
+    outcome
 }
 
 /// Progress on a terminal's own line; nothing where standard error is a file.

@@ -20,7 +20,8 @@ pub struct RunArgs {
 
 pub fn perform(args: &RunArgs) -> Result<()> {
     let model = args.model.open()?;
-    let run = args.input.run(&model)?;
+    let mut run = args.input.run(&model)?;
+    model.answer_everywhere(&mut run)?;
     write_safetensors(&run, &args.out)?;
     let (layers, heads, tokens) = (run.attention.layers(), run.attention.heads(), run.attention.tokens());
     print(&format!("{}: {layers} layers, {heads} heads, {tokens} tokens\n", args.out.display()));

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::protocol::{Forward, Half, Ran};
+use super::protocol::{Half, Ran};
 use crate::model::{Model, ModelError, Plan, Probe, Sources, Traced};
-use crate::run::{Edit, Embedding, Input, Texts};
+use crate::run::{Edit, Embedding, Input, Recipe, Texts};
 
 /// The plain run of the current text and the last edited one, with the hidden state that enters each of their layers:
 /// an edit in layer l computes only from l on.
@@ -18,12 +18,30 @@ pub(super) struct Cache {
 }
 
 impl Cache {
+    /// An empty one, whose means over text files are kept in the user's cache.
+    pub fn new() -> Self {
+        Self { sources: Sources::kept(), ..Self::default() }
+    }
+}
+
+impl Cache {
+    /// What edits take from text files, so that the run itself need not wait for it. What was done stays when it is
+    /// stopped.
+    pub fn prepare(
+        &mut self,
+        model: &Model,
+        edits: &[Edit],
+        progress: &mut dyn FnMut(usize, usize) -> Result<(), ModelError>,
+    ) -> Result<(), ModelError> {
+        self.sources.prepare(model, edits, progress)
+    }
+
     /// The run of a text, and the plain one beside it.
     pub fn run(
         &mut self,
         model: &Model,
         input: Input,
-        forward: &Forward,
+        forward: &Recipe,
         watcher: &mut dyn Probe,
     ) -> Result<Ran, ModelError> {
         let plain = match self.plain.take_if(|known| known.run().input == input) {
@@ -42,11 +60,11 @@ impl Cache {
         };
         let plain = plain.run().clone();
         let halves = match &forward.texts.b {
-            Some(b) => Some(Box::new([
+            Some(b) if model.info().is_sentence_model() => Some(Box::new([
                 self.half(model, &forward.texts.a, &forward.edits)?,
                 self.half(model, b, &forward.edits)?,
             ])),
-            None => None,
+            _ => None,
         };
         Ok(Ran { run, plain, halves })
     }

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::model::{Model, ModelError};
-use crate::run::{Edit, Embedding, ModelInfo, Run, Texts};
+use crate::run::{Embedding, ModelInfo, Recipe, Run};
 
 /// Names a request; a later request has a larger number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,24 +25,11 @@ pub struct Request {
 pub enum Job {
     /// Opens a model folder; the model in use stays until the new one is ready.
     Load(PathBuf),
-    /// Runs a text through the model. A newer forward job replaces one that waits and stops one that runs.
-    Forward(Forward),
+    /// Runs a text through the model. An edit that does not apply to the text, and a mask of a token that is not there,
+    /// are left out with a remark. A newer forward job replaces one that waits and stops one that runs.
+    Forward(Recipe),
     /// Any other work that needs the model.
     Experiment(Box<dyn Experiment>),
-}
-
-/// A text, and what is to be done to the heads. An edit that does not apply to the text is left out with a remark.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Forward {
-    pub texts: Arc<Texts>,
-    pub edits: Vec<Edit>,
-}
-
-impl Forward {
-    /// A text as the model reads it, without edits.
-    pub fn plain(texts: Texts) -> Self {
-        Self { texts: Arc::new(texts), edits: Vec::new() }
-    }
 }
 
 /// Work on the engine's thread that outlives no borrow of the model and gives back plain data.

@@ -7,9 +7,9 @@ use tch::Tensor;
 
 use super::cache::Cache;
 use super::inbox::Inbox;
-use super::protocol::{Experiment, Forward, Job, Link, Outcome, Request, RequestId, Response};
+use super::protocol::{Experiment, Job, Link, Outcome, Progress, Request, RequestId, Response};
 use crate::model::{Model, ModelError, Probe};
-use crate::run::{one_line, panic_text};
+use crate::run::{Recipe, one_line, panic_text};
 
 /// How an engine is set up.
 #[derive(Debug, Clone)]
@@ -131,7 +131,7 @@ impl Workbench {
         let model = Model::open(folder)?;
         let info = model.info().clone();
         self.model = Some(model);
-        self.cache = Cache::default();
+        self.cache = Cache::new();
         Ok(Outcome::Loaded(info))
     }
 
@@ -160,12 +160,21 @@ fn run_forward(
     model: Option<&Model>,
     cache: &mut Cache,
     id: RequestId,
-    forward: &Forward,
+    forward: &Recipe,
     desk: &mut Desk,
 ) -> Result<Outcome, ModelError> {
     let model = model.ok_or(ModelError::NotLoaded)?;
     let most = options.most_tokens(model.info().layers, model.info().heads);
-    let input = model.tokenize_within(&forward.texts, most)?;
+    let mut input = model.tokenize_within(&forward.texts, most)?;
+    for &token in &forward.masked {
+        // While a reader types, a token can be gone: its mask goes with it.
+        model.mask(&mut input, &[token]).ok();
+    }
+    cache.prepare(model, &forward.edits, &mut |done, total| {
+        desk.send(Response::Progress { id, progress: Progress { done, total } });
+        let wanted = desk.wants(id) && !desk.inbox.has_forward();
+        if wanted { Ok(()) } else { Err(ModelError::Stopped) }
+    })?;
     Ok(Outcome::Run(cache.run(model, input, forward, &mut WhileWanted { id, desk })?))
 }
 

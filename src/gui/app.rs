@@ -19,7 +19,7 @@ use super::surgery::Surgery;
 use super::text_boxes::TextBoxes;
 use crate::engine::Link;
 use crate::lab::Nearest;
-use crate::run::{ColorMap, Edit, HeadId, HeadPattern, MapRange, Run, Texts, ViewSpec, one_line};
+use crate::run::{ColorMap, Edit, HeadId, HeadPattern, MapRange, Recipe, Run, Texts, ViewSpec, one_line};
 
 /// What the window opens with.
 #[derive(Debug, Clone)]
@@ -187,6 +187,11 @@ impl HeadlightApp {
         self.output.show(ui, ran, self.view.colors, &search, actions);
     }
 
+    /// What is asked of the engine for these texts.
+    fn recipe(&self, texts: Texts) -> Recipe {
+        Recipe { texts: Arc::new(texts), masked: Vec::new(), edits: self.surgery.active() }
+    }
+
     /// The run that is shown.
     fn shown(&self) -> Option<&Arc<Run>> {
         if self.shows_plain { self.conversation.plain() } else { self.conversation.run() }
@@ -320,7 +325,7 @@ impl eframe::App for HeadlightApp {
     fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
         self.receive(ctx);
         if let Some(texts) = self.boxes.settled() {
-            self.conversation.ask(&texts, &self.surgery.active());
+            self.conversation.ask(self.recipe(texts));
         }
     }
 

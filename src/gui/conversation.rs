@@ -3,17 +3,18 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::engine::{Experiment, Forward, Job, Link, Outcome, Progress, Ran, RequestId, Response};
+use crate::engine::{Experiment, Job, Link, Outcome, Progress, Ran, RequestId, Response};
 use crate::lab::{Importance, NearestOutcome};
-use crate::run::{Edit, ModelInfo, Run, Texts};
+use crate::run::{ModelInfo, Recipe, Run};
 
 /// Sends texts to the engine, keeps the latest answer, and drops those that are no longer wanted.
 #[derive(Debug)]
 pub struct Conversation {
     link: Link,
     loading: Option<RequestId>,
-    wanted: Option<RequestId>,
-    asked: Option<Forward>,
+    /// The run that is awaited, and how far what it needs first has come.
+    wanted: Option<(RequestId, Option<Progress>)>,
+    asked: Option<Recipe>,
     model: Option<Arc<ModelInfo>>,
     ran: Option<Ran>,
     trouble: Option<String>,
@@ -44,15 +45,14 @@ impl Conversation {
         self.trouble = None;
     }
 
-    /// Asks for a text with edits, unless that is what was asked for last.
-    pub fn ask(&mut self, texts: &Texts, edits: &[Edit]) {
-        if self.asked.as_ref().is_some_and(|asked| *asked.texts == *texts && asked.edits == edits) {
+    /// Asks for a run, unless that is what was asked for last.
+    pub fn ask(&mut self, recipe: Recipe) {
+        if self.asked.as_ref() == Some(&recipe) {
             return;
         }
-        let forward = Forward { texts: Arc::new(texts.clone()), edits: edits.to_vec() };
-        self.asked = Some(forward.clone());
+        self.asked = Some(recipe.clone());
         if self.loading.is_some() || self.model.is_some() {
-            self.wanted = Some(self.link.submit(Job::Forward(forward)));
+            self.wanted = Some((self.link.submit(Job::Forward(recipe)), None));
         }
     }
 
@@ -94,12 +94,15 @@ impl Conversation {
                 Response::Done { outcome: Outcome::Loaded(info), .. } if self.loading == Some(id) => {
                     self.model = Some(info);
                 }
-                Response::Done { outcome: Outcome::Run(ran), .. } if self.wanted == Some(id) => {
+                Response::Done { outcome: Outcome::Run(ran), .. } if self.is_wanted(id) => {
                     self.ran = Some(ran);
                     self.trouble = None;
                     fresh = true;
                 }
                 Response::Progress { progress, .. } => {
+                    if let Some((_, seen)) = self.wanted.as_mut().filter(|(wanted, _)| *wanted == id) {
+                        *seen = Some(progress);
+                    }
                     if let Some((_, seen)) = self.experiment.as_mut().filter(|(running, _)| *running == id) {
                         *seen = progress;
                     }
@@ -115,7 +118,7 @@ impl Conversation {
                 }
                 // Without a model every text fails: what the reader needs to hear is why there is none.
                 Response::Failed { cause, .. }
-                    if self.loading == Some(id) || (self.wanted == Some(id) && self.model.is_some()) =>
+                    if self.loading == Some(id) || (self.is_wanted(id) && self.model.is_some()) =>
                 {
                     self.trouble = Some(cause);
                 }
@@ -123,11 +126,20 @@ impl Conversation {
             }
             if terminal {
                 self.loading = self.loading.filter(|&loading| loading != id);
-                self.wanted = self.wanted.filter(|&wanted| wanted != id);
+                self.wanted = self.wanted.filter(|(wanted, _)| *wanted != id);
                 self.experiment = self.experiment.filter(|(running, _)| *running != id);
             }
         }
         fresh
+    }
+
+    fn is_wanted(&self, id: RequestId) -> bool {
+        self.wanted.is_some_and(|(wanted, _)| wanted == id)
+    }
+
+    /// How far what the awaited run needs first has come, such as a mean over a text file.
+    pub fn preparing(&self) -> Option<Progress> {
+        self.wanted?.1
     }
 
     /// The picture shown is not yet that of the text typed.

@@ -4,10 +4,10 @@ use egui::{RichText, Slider, Ui};
 
 use super::app::Action;
 use super::surgery::Surgery;
-use crate::run::{Edit, HeadPattern, Intervention, Source, Texts};
+use crate::run::{Edit, HeadPattern, Intervention, Recipe, Source};
 
 /// Entries of a context menu that do something to heads.
-pub fn menu(ui: &mut Ui, heads: HeadPattern, surgery: &Surgery, texts: &Texts, actions: &mut Vec<Action>) {
+pub fn menu(ui: &mut Ui, heads: HeadPattern, surgery: &Surgery, here: &Recipe, actions: &mut Vec<Action>) {
     let zeroed =
         surgery.entries().iter().any(|entry| entry.edit.heads == heads && entry.edit.what == Intervention::Zero);
     let name = if zeroed { "Switch on again" } else { "Switch off (zero)" };
@@ -24,14 +24,8 @@ pub fn menu(ui: &mut Ui, heads: HeadPattern, surgery: &Surgery, texts: &Texts, a
     offer("Uniform attention", "Every token gets the same weight", Intervention::Uniform);
     offer("Mean of this text", "Every token is handed the mean of what the head hands on", Intervention::Mean(None));
     offer("Look only left (causal)", "Tokens to the right of the query get no weight", Intervention::Causal);
-    let freeze = Intervention::Freeze(Source::Text(texts.a.clone()));
-    let help = "Hold the pattern that these heads have now, while the text changes";
-    if texts.b.is_none() {
-        offer("Freeze this pattern", help, freeze);
-    } else {
-        ui.add_enabled(false, egui::Button::new("Freeze this pattern"))
-            .on_disabled_hover_text("A pattern can be frozen on a single sentence, not on a pair");
-    }
+    let freeze = Intervention::Freeze(Source::Run(Box::new(here.clone())));
+    offer("Freeze this pattern", "Hold the pattern that these heads have now, while the text changes", freeze);
 }
 
 /// A slider that scales what the chosen head hands on.

@@ -14,7 +14,7 @@ use super::edits;
 use super::share::{self, Copied};
 use super::surgery::Surgery;
 use crate::figure::{Palette, paint_attention};
-use crate::run::{ColorMap, HeadId, HeadPattern, MapRange, Run, ViewSpec};
+use crate::run::{ColorMap, HeadId, HeadPattern, MapRange, Recipe, Run, ViewSpec};
 
 /// Thumbnails of all heads in one texture.
 #[derive(Default)]
@@ -100,7 +100,13 @@ impl Grid {
                     actions.push(if toggles { Action::ToggleZero(head.into()) } else { Action::Choose(head) });
                 }
                 response.context_menu(|ui| {
-                    edits::menu(ui, head.into(), surgery, &run.input.texts, actions);
+                    edits::menu(
+                        ui,
+                        head.into(),
+                        surgery,
+                        &Recipe { texts: run.input.texts.clone(), ..Recipe::default() },
+                        actions,
+                    );
                     ui.separator();
                     let of_head = ViewSpec { head, crop: None, ..view.clone() };
                     share::menu(ui, &of_head, &[Copied::Picture, Copied::Command], actions);
@@ -273,6 +279,14 @@ fn header(ui: &Ui, at: Pos2, size: Vec2, heads: HeadPattern, shown: &Shown<'_>, 
     if response.clicked() && ui.input(|input| input.modifiers.command) {
         actions.push(Action::ToggleZero(heads));
     }
-    response.context_menu(|ui| edits::menu(ui, heads, shown.surgery, &shown.run.input.texts, actions));
+    response.context_menu(|ui| {
+        edits::menu(
+            ui,
+            heads,
+            shown.surgery,
+            &Recipe { texts: shown.run.input.texts.clone(), ..Recipe::default() },
+            actions,
+        )
+    });
     response.on_hover_text(format!("{name}: right-click for what can be done to them"));
 }

@@ -1,8 +1,10 @@
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Deserialize;
 
 use super::ModelError;
+use crate::run::HeadId;
 
 /// The shape of an encoder, as `config.json` gives it.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +24,29 @@ pub struct Config {
     /// How many token types (segments) there are; at least 1.
     pub types: usize,
     pub vocabulary: usize,
+    /// Heads that were cut out of the weights; they keep their numbers.
+    pub pruned: BTreeSet<HeadId>,
+    /// What the checkpoint was saved as, such as `BertForSequenceClassification`.
+    pub architecture: Option<String>,
+    /// Names of classes (`id2label`), by number; empty where the config has none.
+    pub labels: Vec<String>,
+    /// Classes exclude each other, unless the config says otherwise.
+    pub problem: Problem,
+    /// A masked-language-model head shares the table of word embeddings.
+    pub tied: bool,
+}
+
+/// What a sequence classifier's numbers stand for (`problem_type`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Problem {
+    /// Exactly one class is right: probabilities by softmax.
+    #[default]
+    SingleLabelClassification,
+    /// Each class is right or not by itself: probabilities by sigmoid.
+    MultiLabelClassification,
+    /// The numbers are the answer.
+    Regression,
 }
 
 /// The feed-forward block's non-linearity.
@@ -70,6 +95,11 @@ struct Stored {
     layer_norm_eps: f64,
     position_embedding_type: String,
     is_decoder: bool,
+    tie_word_embeddings: bool,
+    architectures: Option<Vec<String>>,
+    id2label: Option<BTreeMap<String, String>>,
+    problem_type: Option<Problem>,
+    pruned_heads: Option<BTreeMap<String, Vec<usize>>>,
 }
 
 impl Default for Stored {
@@ -87,7 +117,34 @@ impl Default for Stored {
             layer_norm_eps: 1e-12,
             position_embedding_type: "absolute".into(),
             is_decoder: false,
+            tie_word_embeddings: true,
+            architectures: None,
+            id2label: None,
+            problem_type: None,
+            pruned_heads: None,
         }
+    }
+}
+
+impl Stored {
+    /// Names of classes in the order of their numbers.
+    fn labels(&self) -> Result<Vec<String>, String> {
+        let Some(named) = &self.id2label else { return Ok(Vec::new()) };
+        let find = |class: usize| named.get(&class.to_string()).cloned();
+        let labels = (0..named.len()).map(find).collect::<Option<_>>();
+        labels.ok_or_else(|| format!("its id2label does not number its {} classes from 0 on", named.len()))
+    }
+
+    fn pruned(&self) -> Result<BTreeSet<HeadId>, String> {
+        let mut pruned = BTreeSet::new();
+        for (layer, heads) in self.pruned_heads.iter().flatten() {
+            let number = layer.parse().map_err(|_| format!("its pruned_heads has a layer called “{layer}”"))?;
+            for &head in heads {
+                let id = HeadId::new(number, head).within(self.num_hidden_layers, self.num_attention_heads);
+                pruned.insert(id.map_err(|error| format!("its pruned_heads is wrong: {error}"))?);
+            }
+        }
+        Ok(pruned)
     }
 }
 
@@ -149,7 +206,13 @@ impl Config {
             let known = Activation::NAMES.map(|(name, _)| name).join(", ");
             format!("its hidden_act {} is not known; known are {known}", stored.hidden_act)
         })?;
+        let (labels, pruned) = (stored.labels()?, stored.pruned()?);
         Ok(Self {
+            pruned,
+            labels,
+            architecture: stored.architectures.and_then(|names| names.into_iter().next()),
+            problem: stored.problem_type.unwrap_or_default(),
+            tied: stored.tie_word_embeddings,
             family: stored.model_type,
             layers: stored.num_hidden_layers,
             heads: stored.num_attention_heads,
@@ -166,6 +229,11 @@ impl Config {
     /// Width of one head.
     pub fn head_dim(&self) -> usize {
         self.hidden / self.heads
+    }
+
+    /// The heads that a layer still has, by number.
+    pub fn heads_left(&self, layer: usize) -> Vec<usize> {
+        (0..self.heads).filter(|&head| !self.pruned.contains(&HeadId::new(layer, head))).collect()
     }
 }
 
@@ -184,6 +252,10 @@ mod tests {
             (r#"{"position_embedding_type": "relative_key"}"#, "relative_key"),
             (r#"{"is_decoder": true}"#, "decoder"),
             (r#"{"layer_norm_eps": -1}"#, "layer_norm_eps"),
+            (r#"{"pruned_heads": {"12": [0]}}"#, "there is no head 12.0"),
+            (r#"{"pruned_heads": {"x": [0]}}"#, "a layer called “x”"),
+            (r#"{"id2label": {"0": "a", "2": "b"}}"#, "number its 2 classes from 0"),
+            (r#"{"problem_type": "guessing"}"#, "guessing"),
             ("not JSON", "expected"),
             (r#"{"hidden_size": -3}"#, "invalid value"),
         ] {
@@ -197,5 +269,15 @@ mod tests {
         let config = Config::from_json(b"{}").unwrap();
         assert_eq!((config.layers, config.heads, config.hidden, config.head_dim()), (12, 12, 768, 64));
         assert_eq!(config.layer_norm_eps, 1e-12);
+        assert!(config.pruned.is_empty() && config.labels.is_empty() && config.tied);
+    }
+
+    #[test]
+    fn pruned_heads_and_labels_are_read() {
+        let json = r#"{"pruned_heads": {"0": [1], "3": [4, 5]}, "id2label": {"1": "yes", "0": "no"}}"#;
+        let config = Config::from_json(json.as_bytes()).unwrap();
+        assert_eq!(config.pruned.iter().map(ToString::to_string).collect::<Vec<_>>(), ["0.1", "3.4", "3.5"]);
+        assert_eq!(config.heads_left(3), [0, 1, 2, 3, 6, 7, 8, 9, 10, 11]);
+        assert_eq!(config.labels, ["no", "yes"]);
     }
 }

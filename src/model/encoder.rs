@@ -3,16 +3,21 @@ use std::path::Path;
 use tch::Tensor;
 
 use super::layer::{Layer, Pace, Scratch};
+use super::tasks::{self, TaskHead};
 use super::weights::{LayerNorm, Linear, WeightFile, Weights};
 use super::{Batch, Config, ModelError, Probe, Site};
+use crate::run::{Task, TaskInfo};
 
-/// A BERT encoder (Devlin et al. 2019): embeddings, layers of self-attention and feed-forward, a pooler if present.
+/// A BERT encoder (Devlin et al. 2019): embeddings, layers of self-attention and feed-forward, a pooler and task heads
+/// if present.
 #[derive(Debug)]
 pub struct Encoder {
     config: Config,
     embeddings: Embeddings,
     layers: Vec<Layer>,
     pooler: Option<Linear>,
+    /// The main one first.
+    tasks: Vec<TaskHead>,
 }
 
 impl Encoder {
@@ -30,7 +35,8 @@ impl Encoder {
             .has("pooler.dense.weight")
             .then(|| weights.linear("pooler.dense", config.hidden, config.hidden))
             .transpose()?;
-        Ok(Self { config, embeddings, layers, pooler })
+        let tasks = tasks::load(&weights, &config, &embeddings.words, pooler.is_some())?;
+        Ok(Self { config, embeddings, layers, pooler, tasks })
     }
 
     pub fn config(&self) -> &Config {
@@ -41,11 +47,38 @@ impl Encoder {
         self.pooler.is_some()
     }
 
-    /// How many weights the encoder has, the pooler included.
+    /// The task heads, the main one first.
+    pub fn tasks(&self) -> impl Iterator<Item = &TaskInfo> {
+        self.tasks.iter().map(|head| &head.info)
+    }
+
+    /// A task head's logits from the last hidden state `[batch, token, hidden]`: `[batch, token, class]` for the tokens
+    /// that are asked for, or `[batch, class]` from a head that answers for the whole text. It follows the thread's
+    /// grad mode.
+    ///
+    /// # Errors
+    /// [`ModelError::NoTask`] if the model has no such head.
+    pub fn answer(&self, task: Task, last: &Tensor, tokens: Option<&[usize]>) -> Result<Tensor, ModelError> {
+        let head = self.tasks.iter().find(|head| head.info.task == task).ok_or(ModelError::NoTask(task))?;
+        if !head.is_on_tokens() {
+            let pooled = self.pool(last)?.ok_or(ModelError::NoTask(task))?;
+            return head.forward(&pooled);
+        }
+        match tokens {
+            None => head.forward(last),
+            Some(tokens) => {
+                let tokens: Vec<i64> = tokens.iter().map(|&token| token as i64).collect();
+                head.forward(&last.f_index_select(1, &Tensor::f_from_slice(&tokens)?)?)
+            }
+        }
+    }
+
+    /// How many weights the encoder has, the pooler and task heads included.
     pub fn parameters(&self) -> usize {
         self.embeddings.parameters()
             + self.layers.iter().map(Layer::parameters).sum::<usize>()
             + self.pooler.as_ref().map_or(0, Linear::parameters)
+            + self.tasks.iter().map(TaskHead::parameters).sum::<usize>()
     }
 
     /// The whole forward pass: the last hidden state, `[batch, token, hidden]`.
@@ -126,12 +159,11 @@ impl Encoder {
     }
 
     /// The pooler's output `[batch, hidden]` from the last hidden state `[batch, token, hidden]`: tanh of a linear
-    /// layer on the first token. `None` where the model has no pooler.
+    /// layer on the first token. `None` where the model has no pooler. It follows the thread's grad mode.
     ///
     /// # Errors
     /// [`ModelError::Torch`] if the shapes do not fit.
     pub fn pool(&self, last_hidden_state: &Tensor) -> Result<Option<Tensor>, ModelError> {
-        let _no_grad = tch::no_grad_guard();
         let Some(pooler) = &self.pooler else { return Ok(None) };
         let first = last_hidden_state.f_select(1, 0)?;
         Ok(Some(pooler.forward(&first)?.f_tanh()?))

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use crate::run::RunError;
+use crate::run::{RunError, Task};
 use crate::text::TextError;
 
 /// Why a model could not be opened or run.
@@ -37,6 +37,10 @@ pub enum ModelError {
     NoTokenizer,
     #[error("{} cannot be taken from: {cause}", path.display())]
     BadSource { path: PathBuf, cause: String },
+    #[error("this model has no head for {}", .0.name())]
+    NoTask(Task),
+    #[error("this model's vocabulary has no mask, such as [MASK]")]
+    NoMask,
     #[error("no model is open")]
     NotLoaded,
     /// A probe asked for the pass to stop between two layers.

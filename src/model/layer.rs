@@ -46,6 +46,15 @@ impl Scratch {
         };
         Ok(Self { weights, mask, padded: batch.mask.is_some() })
     }
+
+    /// The mask for so many heads a row: `[batch · heads, 1, key]`, or one zero.
+    fn mask_of(&self, rows: i64, heads: i64) -> Result<Tensor, ModelError> {
+        let (all, _, n) = self.mask.size3()?;
+        if !self.padded || all == rows * heads {
+            return Ok(self.mask.shallow_clone());
+        }
+        Ok(self.mask.f_view([rows, all / rows, n])?.f_narrow(1, 0, heads)?.f_reshape([rows * heads, 1, n])?)
+    }
 }
 
 impl Layer {
@@ -94,7 +103,7 @@ fn add(pace: Pace, mut sum: Tensor, other: &Tensor) -> Result<Tensor, ModelError
     })
 }
 
-fn activate(pace: Pace, activation: Activation, mut x: Tensor) -> Result<Tensor, ModelError> {
+pub(super) fn activate(pace: Pace, activation: Activation, mut x: Tensor) -> Result<Tensor, ModelError> {
     Ok(match (pace, activation) {
         (Pace::Fast, Activation::Gelu) => x.f_gelu_("none")?,
         (Pace::Fast, Activation::GeluTanh) => x.f_gelu_("tanh")?,
@@ -115,22 +124,31 @@ struct SelfAttention {
     /// Query, key and value projections, one under the other: `[3 · hidden, hidden]`.
     qkv: Linear,
     output: Linear,
+    /// All heads, those that were pruned included.
     heads: i64,
+    /// The numbers of the heads that are left, `[left]`; `None` where none was pruned.
+    left: Option<Tensor>,
     head_dim: i64,
 }
 
 impl SelfAttention {
     fn load(weights: &Weights<'_>, config: &Config, layer: usize) -> Result<Self, ModelError> {
-        let hidden = config.hidden;
-        let part = |name: &str| weights.linear(&format!("encoder.layer.{layer}.attention.{name}"), hidden, hidden);
-        let (query, key, value) = (part("self.query")?, part("self.key")?, part("self.value")?);
+        let left = config.heads_left(layer);
+        let (hidden, width) = (config.hidden, left.len() * config.head_dim());
+        let part =
+            |name: &str, out, into| weights.linear(&format!("encoder.layer.{layer}.attention.{name}"), out, into);
+        let projection = |name: &str| part(name, width, hidden);
+        let (query, key, value) = (projection("self.query")?, projection("self.key")?, projection("self.value")?);
+        let all = left.len() == config.heads;
+        let numbers: Vec<i64> = left.into_iter().map(|head| head as i64).collect();
         Ok(Self {
             qkv: Linear {
                 weight: Tensor::f_cat(&[query.weight, key.weight, value.weight], 0)?,
                 bias: Tensor::f_cat(&[query.bias, key.bias, value.bias], 0)?,
             },
-            output: part("output.dense")?,
+            output: part("output.dense", hidden, width)?,
             heads: config.heads as i64,
+            left: if all { None } else { Some(Tensor::f_from_slice(&numbers)?) },
             head_dim: config.head_dim() as i64,
         })
     }
@@ -144,7 +162,8 @@ impl SelfAttention {
         scratch: &mut Scratch,
         probe: &mut dyn Probe,
     ) -> Result<Tensor, ModelError> {
-        let (rows, n, heads, d) = (batch.rows() as i64, batch.padded() as i64, self.heads, self.head_dim);
+        let (rows, n, d) = (batch.rows() as i64, batch.padded() as i64, self.head_dim);
+        let heads = self.left.as_ref().map_or(self.heads, |left| left.numel() as i64);
         let each_head = [rows, heads, n, n];
         // [3, batch · heads, token, head_dim]
         let qkv = self.qkv.forward(hidden)?.f_view([rows, n, 3, heads, d])?.f_permute([2, 0, 3, 1, 4])?;
@@ -154,21 +173,35 @@ impl SelfAttention {
         // Scale and mask in one pass over the product. With a factor of 0 the mask is not read.
         let scale = 1.0 / (d as f64).sqrt();
         let masked = if scratch.padded { 1.0 } else { 0.0 };
-        let scores = scratch.mask.f_baddbmm(&query, &key.f_transpose(1, 2)?, masked, scale)?;
-        let scores = probe.visit(layer, Site::Scores, scores.f_view(each_head)?)?;
+        let mask = scratch.mask_of(rows, heads)?;
+        let scores = mask.f_baddbmm(&query, &key.f_transpose(1, 2)?, masked, scale)?;
+        let scores = self.visit(layer, Site::Scores, scores.f_view(each_head)?, probe)?;
 
         let scores = scores.f_reshape([rows * heads, n, n])?;
         let weights = match &scratch.weights {
             Some(buffer) => {
-                let _in_buffer = scores.f_softmax_int_out(buffer, -1, Kind::Float)?;
+                let buffer = buffer.f_narrow(0, 0, rows * heads)?;
+                let _in_buffer = scores.f_softmax_int_out(&buffer, -1, Kind::Float)?;
                 buffer.f_view(each_head)?
             }
             None => scores.f_softmax(-1, Kind::Float)?.f_view(each_head)?,
         };
-        let weights = probe.visit(layer, Site::Weights, weights)?;
+        let weights = self.visit(layer, Site::Weights, weights, probe)?;
 
         let context = weights.f_reshape([rows * heads, n, n])?.f_bmm(&value)?.f_view([rows, heads, n, d])?;
-        let context = probe.visit(layer, Site::Context, context)?;
+        let context = self.visit(layer, Site::Context, context, probe)?;
         self.output.forward(&context.f_transpose(1, 2)?.f_reshape([rows, n, heads * d])?)
+    }
+
+    /// Shows a probe the tensor `[batch, head, …]` of all heads: one that was pruned keeps its number, and is 0.
+    fn visit(&self, layer: usize, site: Site, tensor: Tensor, probe: &mut dyn Probe) -> Result<Tensor, ModelError> {
+        let Some(left) = &self.left else { return probe.visit(layer, site, tensor) };
+        if !probe.watches() {
+            return Ok(tensor);
+        }
+        let mut size = tensor.size();
+        size[1] = self.heads;
+        let all = Tensor::f_zeros(size, (Kind::Float, tch::Device::Cpu))?.f_index_copy(1, left, &tensor)?;
+        Ok(probe.visit(layer, site, all)?.f_index_select(1, left)?)
     }
 }

@@ -6,8 +6,10 @@ use ndarray::{Array1, Array2, Array3};
 use tch::Tensor;
 
 use super::capture::{cube, plain};
-use super::{Batch, Boundaries, Capture, Encoder, ModelError, Plan, Probe, Sources, Surgery, pooling};
-use crate::run::{AttentionMaps, Edit, Embedding, Input, Limit, ModelInfo, Run, Texts};
+use super::{Batch, Boundaries, Capture, Encoder, ModelError, Plan, Probe, Sources, Surgery, pooling, tasks};
+use crate::run::{
+    AttentionMaps, Edit, Embedding, Input, Limit, MaskPiece, ModelInfo, Recipe, Run, Task, TaskOutput, Texts,
+};
 use crate::text::{TextEncoder, parse_ids};
 
 /// A model as a reader opens it: encoder, tokenizer, and how it makes a sentence's vector.
@@ -47,6 +49,15 @@ impl Model {
             has_tokenizer: tokenizer.is_some(),
             has_pooler: encoder.has_pooler(),
             pooling: pooling::declared(folder)?,
+            pruned: config.pruned.clone(),
+            pieces: Arc::new(match &tokenizer {
+                Some(tokenizer) if encoder.tasks().any(|info| info.task == Task::MaskedLm) => {
+                    (0..config.vocabulary as u32).map(|id| tokenizer.piece(id).unwrap_or_default()).collect()
+                }
+                _ => Vec::new(),
+            }),
+            tasks: encoder.tasks().cloned().collect(),
+            mask: tokenizer.as_ref().and_then(TextEncoder::mask).map(|(id, piece)| MaskPiece { id, piece }),
         });
         Ok(Self { info, encoder, tokenizer })
     }
@@ -78,6 +89,17 @@ impl Model {
         Ok(tokenizer.encode(texts, limit, why)?)
     }
 
+    /// Puts the model's mask in the place of tokens, counted from 0.
+    ///
+    /// # Errors
+    /// [`ModelError::NoMask`] if the vocabulary has none; [`ModelError::Run`] if a token cannot be masked.
+    pub fn mask(&self, input: &mut Input, tokens: &[usize]) -> Result<(), ModelError> {
+        for &token in tokens {
+            input.mask(token, self.info.mask.as_ref().ok_or(ModelError::NoMask)?)?;
+        }
+        Ok(())
+    }
+
     /// An input from token numbers such as `101 7592 102`; a tokenizer is not needed.
     ///
     /// # Errors
@@ -106,6 +128,61 @@ impl Model {
     pub fn run_edited(&self, input: Input, edits: &[Edit], watcher: &mut dyn Probe) -> Result<Run, ModelError> {
         let plan = Plan::new(self, &input, edits, &mut Sources::default())?;
         Ok(self.trace(input, plan, edits.to_vec(), None, watcher)?.into_run())
+    }
+
+    /// One forward pass as a recipe says.
+    ///
+    /// # Errors
+    /// As [`mask`](Self::mask), [`Plan::new`] and [`run`](Self::run).
+    pub fn run_recipe(&self, recipe: &Recipe, sources: &mut Sources) -> Result<Run, ModelError> {
+        let mut input = self.tokenize(&recipe.texts)?;
+        self.mask(&mut input, &recipe.masked)?;
+        let plan = Plan::new(self, &input, &recipe.edits, sources)?;
+        Ok(self.trace(input, plan, recipe.edits.clone(), None, &mut ())?.into_run())
+    }
+
+    /// What the task heads answer to the last hidden state `[1, token, hidden]` of a text. A masked language model
+    /// answers for masked tokens alone: all tokens times the whole vocabulary take longer than the encoder.
+    fn outputs(&self, input: &Input, last: &Tensor) -> Result<Vec<TaskOutput>, ModelError> {
+        let mut outputs = Vec::new();
+        for info in self.encoder.tasks() {
+            let tokens = match info.task {
+                Task::MaskedLm => self.mask_positions(input),
+                _ => (0..input.tokens.len()).collect(),
+            };
+            outputs.push(self.output(info.task, last, tokens)?);
+        }
+        Ok(outputs)
+    }
+
+    fn output(&self, task: Task, last: &Tensor, tokens: Vec<usize>) -> Result<TaskOutput, ModelError> {
+        let logits = self.encoder.answer(task, last, Some(&tokens))?;
+        Ok(if logits.dim() == 2 {
+            TaskOutput { task, tokens: Vec::new(), logits: tasks::rows(&logits)? }
+        } else {
+            TaskOutput { task, tokens, logits: tasks::rows(&logits.f_select(0, 0)?)? }
+        })
+    }
+
+    /// Where a run's text has masks, whether typed or put there.
+    fn mask_positions(&self, input: &Input) -> Vec<usize> {
+        let Some(mask) = &self.info.mask else { return Vec::new() };
+        (0..input.tokens.len()).filter(|&token| input.tokens[token].id == mask.id).collect()
+    }
+
+    /// A run's answers for every token, those of a masked language model included.
+    ///
+    /// # Errors
+    /// [`ModelError::Torch`] if memory is short.
+    pub fn answer_everywhere(&self, run: &mut Run) -> Result<(), ModelError> {
+        let last = run.last_hidden_state().ok_or(ModelError::Empty)?;
+        let values: Vec<f32> = last.iter().copied().collect();
+        let last = Tensor::f_from_slice(&values)?.f_view([1, last.nrows() as i64, last.ncols() as i64])?;
+        let all = (0..run.input.tokens.len()).collect();
+        if let Some(output) = run.outputs.iter_mut().find(|output| output.task == Task::MaskedLm) {
+            *output = self.output(Task::MaskedLm, &last, all)?;
+        }
+        Ok(())
     }
 
     /// The sentence's vector alone, with edits on heads, and nothing else kept. An edit that does not apply to this text
@@ -164,6 +241,7 @@ impl Model {
         let attention = AttentionMaps::from_layers(weights)?;
         let computed = (!plan.is_plain()).then(|| self.computed(&attention, kept, from, &mut surgery)).transpose()?;
         let pooler_output = self.encoder.pool(&last)?.as_ref().map(vector).transpose()?;
+        let outputs = self.outputs(&input, &last)?;
         let embedding = pooling::embed(&hidden.last().ok_or(ModelError::Empty)?.view(), self.info.pooling);
         let run = Run {
             model: self.info.clone(),
@@ -176,6 +254,7 @@ impl Model {
             hidden,
             pooler_output,
             embedding,
+            outputs,
             elapsed: start.elapsed(),
         };
         Ok(Traced { run: Arc::new(run), plan, boundaries: boundaries.0 })
@@ -216,7 +295,8 @@ impl Traced {
         &self.run
     }
 
-    fn into_run(self) -> Run {
+    /// The run alone.
+    pub fn into_run(self) -> Run {
         Arc::unwrap_or_clone(self.run)
     }
 

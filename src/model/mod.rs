@@ -23,14 +23,15 @@ mod loaded;
 mod pooling;
 mod probe;
 mod surgery;
+mod tasks;
 mod weights;
 
 pub use batch::Batch;
 pub use capture::Capture;
-pub use config::{Activation, Config};
+pub use config::{Activation, Config, Problem};
 pub use encoder::Encoder;
 pub use error::ModelError;
 pub use find::{DEFAULT_MODEL, find_model, list_models, model_folders};
 pub use loaded::{Model, Traced};
 pub use probe::{Boundaries, Probe, Site};
-pub use surgery::{Held, Plan, Sources, Surgery};
+pub use surgery::{Held, OnProgress, Plan, Sources, Surgery};

@@ -35,6 +35,11 @@ pub trait Probe {
     fn visit(&mut self, _layer: usize, _site: Site, tensor: Tensor) -> Result<Tensor, ModelError> {
         Ok(tensor)
     }
+
+    /// Whether it needs to be shown anything: a layer with pruned heads makes tensors of all heads for those that do.
+    fn watches(&self) -> bool {
+        true
+    }
 }
 
 /// Keeps the hidden state that enters each layer, `[batch, token, hidden]`: a later pass can go on from there.
@@ -49,7 +54,11 @@ impl Probe for Boundaries {
 }
 
 /// Watches nothing.
-impl Probe for () {}
+impl Probe for () {
+    fn watches(&self) -> bool {
+        false
+    }
+}
 
 /// Two probes in turn: the second sees what the first returned.
 impl<A: Probe, B: Probe> Probe for (A, B) {
@@ -62,6 +71,10 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         let tensor = self.0.visit(layer, site, tensor)?;
         self.1.visit(layer, site, tensor)
     }
+
+    fn watches(&self) -> bool {
+        self.0.watches() || self.1.watches()
+    }
 }
 
 impl<P: Probe + ?Sized> Probe for &mut P {
@@ -71,5 +84,9 @@ impl<P: Probe + ?Sized> Probe for &mut P {
 
     fn visit(&mut self, layer: usize, site: Site, tensor: Tensor) -> Result<Tensor, ModelError> {
         (**self).visit(layer, site, tensor)
+    }
+
+    fn watches(&self) -> bool {
+        (**self).watches()
     }
 }

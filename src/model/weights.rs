@@ -21,25 +21,42 @@ impl WeightFile {
         Ok(Self { path, bytes })
     }
 
+    /// The encoder's weights, whatever stands before their names.
     pub fn weights(&self) -> Result<Weights<'_>, ModelError> {
+        let mut weights = self.prefixed(String::new())?;
+        let anchor = "embeddings.word_embeddings.weight";
+        let names = weights.tensors.names();
+        weights.prefix = names.into_iter().find_map(|name| name.strip_suffix(anchor)).unwrap_or("").to_owned();
+        Ok(weights)
+    }
+
+    fn prefixed(&self, prefix: String) -> Result<Weights<'_>, ModelError> {
         let tensors = SafeTensors::deserialize(&self.bytes)
             .map_err(|error| ModelError::BadWeights { path: self.path.clone(), cause: error.to_string() })?;
-        let anchor = "embeddings.word_embeddings.weight";
-        let prefix = tensors.names().into_iter().find_map(|name| name.strip_suffix(anchor)).unwrap_or("").to_owned();
-        Ok(Weights { tensors, prefix })
+        Ok(Weights { file: self, tensors, prefix })
     }
 }
 
 /// The tensors of a checkpoint by the names that `transformers`' BertModel gives them.
 pub(super) struct Weights<'a> {
+    file: &'a WeightFile,
     tensors: SafeTensors<'a>,
     /// What stands before each name, such as `bert.` in checkpoints with a task head.
     prefix: String,
 }
 
-impl Weights<'_> {
+impl<'a> Weights<'a> {
     pub fn has(&self, name: &str) -> bool {
         self.find(name).is_some()
+    }
+
+    pub fn shape(&self, name: &str) -> Option<Vec<usize>> {
+        Some(self.find(name)?.shape().to_vec())
+    }
+
+    /// The same file seen from outside the encoder's prefix, where task heads lie.
+    pub fn outside(&self) -> Result<Weights<'a>, ModelError> {
+        self.file.prefixed(String::new())
     }
 
     /// A weight as f32, copied into a tensor of its own.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{HeadId, RunError};
+use super::{HeadId, Recipe, RunError};
 
 /// One intervention on some heads. Written `HEAD=NAME`; edits apply in the order in which they are given.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,11 +49,12 @@ pub enum Intervention {
     Causal,
 }
 
-/// Where a held pattern comes from: a file that `headlight run` wrote, or `text:SENTENCE`, which is run again.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// Where a held pattern comes from: a file that `headlight run` wrote, or a [`Recipe`] such as `text:SENTENCE`, which
+/// is run again.
+#[derive(Debug, Clone, PartialEq)]
 pub enum Source {
     File(PathBuf),
-    Text(String),
+    Run(Box<Recipe>),
 }
 
 /// One token, counted from 0, or all of them (`*`).
@@ -137,7 +138,7 @@ impl fmt::Display for Source {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(out, "{}", path.display()),
-            Self::Text(text) => write!(out, "text:{text}"),
+            Self::Run(recipe) => write!(out, "{recipe}"),
         }
     }
 }
@@ -218,10 +219,13 @@ fn factor(text: &str) -> Result<f32, String> {
 }
 
 fn source_of(text: &str) -> Result<Source, String> {
-    match text.strip_prefix("text:") {
-        Some(sentence) => Ok(Source::Text(sentence.to_owned())),
-        None if text.is_empty() => Err("a source is a file that `headlight run` wrote, or text:SENTENCE".into()),
-        None => Ok(Source::File(text.into())),
+    if text.starts_with("text:") || text.starts_with("run:") {
+        let recipe = text.parse::<Recipe>().map_err(|error| error.to_string())?;
+        return Ok(Source::Run(Box::new(recipe)));
+    }
+    match text {
+        "" => Err("a source is a file that `headlight run` wrote, or text:SENTENCE".into()),
+        path => Ok(Source::File(path.into())),
     }
 }
 
@@ -264,6 +268,8 @@ mod tests {
             "1.2=freeze@run.safetensors",
             "1.2=freeze@text:The cat = the dog @ home: yes",
             "1.2=patch:weights@text:",
+            "1.2=patch:weights@text:one\ttwo",
+            r#"1.2=patch:context@run:{"texts":{"a":"x","b":null},"masked":[2],"edits":["3.4=zero"]}"#,
             "1.2=patch:context@x/y.safetensors",
             "2.1=cut:4>7",
             "2.1=cut:*>0",
@@ -293,6 +299,7 @@ mod tests {
             ("3.4=cut:>", "query>key"),
             ("3.4=freeze", "a source is a file"),
             ("3.4=freeze@", "a source is a file"),
+            ("3.4=freeze@run:{", "is no run"),
             ("3.4=patch@x", "patch takes weights@SOURCE"),
             ("3.4=patch:keys@x", "take weights or context"),
             ("3.4=patch:weights", "weights@SOURCE"),

@@ -15,6 +15,15 @@ pub enum RunError {
     NoSuchHead { head: HeadId, layers: usize, heads: usize },
     #[error("{edit} names token {token}, but this text has tokens 0 to {}", tokens.saturating_sub(1))]
     NoSuchToken { edit: String, token: usize, tokens: usize },
+    #[error(
+        "token {token} cannot be masked: this text has tokens 0 to {}, and markers such as [CLS] stay",
+        tokens.saturating_sub(1)
+    )]
+    NoTokenToMask { token: usize, tokens: usize },
+    #[error("head {0} was pruned from this model: there is nothing left of it to be edited")]
+    PrunedHead(HeadId),
+    #[error("“{text}” is no run: {cause}")]
+    BadRecipe { text: String, cause: String },
     #[error("{edit} takes from a run of {source_tokens} tokens, but this text has {tokens}: patching needs as many")]
     OtherLength { edit: String, source_tokens: usize, tokens: usize },
     #[error("attention maps of {heads} heads and {tokens} × {tokens} tokens were expected, not {found:?}")]
@@ -25,6 +34,8 @@ pub enum RunError {
     BadTokens { range: TokenRange, tokens: usize },
     #[error("“{text}” is no colour map: choose one of {}", known.join(", "))]
     BadColorMap { text: String, known: Vec<&'static str> },
+    #[error("cannot read {}: {cause}", path.display())]
+    CannotRead { path: PathBuf, cause: String },
     #[error("cannot write {}: {cause}", path.display())]
     CannotWrite { path: PathBuf, cause: String },
 }

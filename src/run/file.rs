@@ -12,9 +12,11 @@ use super::{AttentionMaps, Run, RunError};
 ///
 /// Tensors: `input_ids` and `token_type_ids` `[N]` (i64); `attention` `[L, H, N, N]` as applied, `context`
 /// `[L, H, N, d]` as applied, `last_hidden_state` `[N, D]`, `sentence_embedding` `[D]`, where the model has a pooler
-/// `pooler_output` `[D]`, and for a run with edits `attention_computed` `[L, H, N, N]` (all f32). Metadata: `tokens`
-/// (a JSON list of pieces), `text`, `text_b` (for a pair), `model`, `pooling` (how the embedding was made), `edits`
-/// (a JSON list, where there are any).
+/// `pooler_output` `[D]`, for a run with edits `attention_computed` `[L, H, N, N]`, and what task heads answer: the main
+/// one as `logits`, further ones as `logits_` and their task, such as `logits_next-sentence`, `[N, C]` from a head on
+/// tokens and `[C]` from one on the whole text (all f32). Metadata: `tokens` (a JSON list of pieces), `text`, `text_b`
+/// (for a pair), `model`, `pooling` (how the embedding was made), and where there are any `edits` and `masked` (JSON
+/// lists), `task` and `labels` (of the main head).
 ///
 /// The file appears under its name only once it is whole.
 ///
@@ -23,18 +25,26 @@ use super::{AttentionMaps, Run, RunError};
 pub fn write_safetensors(run: &Run, path: &Path) -> Result<(), RunError> {
     let failed = |cause: String| RunError::CannotWrite { path: path.to_owned(), cause };
     let tokens = &run.input.tokens;
-    let mut tensors = vec![
-        ("input_ids", Stored::integers(tokens.iter().map(|token| token.id))),
-        ("token_type_ids", Stored::integers(tokens.iter().map(|token| token.type_id))),
-        ("attention", Stored::maps(&run.attention)),
-        ("sentence_embedding", Stored::floats(&run.embedding.values)),
+    let mut tensors: Vec<(Cow<'_, str>, Stored)> = vec![
+        ("input_ids".into(), Stored::integers(tokens.iter().map(|token| token.id))),
+        ("token_type_ids".into(), Stored::integers(tokens.iter().map(|token| token.type_id))),
+        ("attention".into(), Stored::maps(&run.attention)),
+        ("sentence_embedding".into(), Stored::floats(&run.embedding.values)),
     ];
     if let Some(context) = Stored::stacked(&run.context) {
-        tensors.push(("context", context));
+        tensors.push(("context".into(), context));
     }
-    tensors.extend(run.computed.as_ref().map(|computed| ("attention_computed", Stored::maps(computed))));
-    tensors.extend(run.last_hidden_state().map(|last| ("last_hidden_state", Stored::floats(last))));
-    tensors.extend(run.pooler_output.as_ref().map(|pooled| ("pooler_output", Stored::floats(pooled))));
+    tensors.extend(run.computed.as_ref().map(|computed| ("attention_computed".into(), Stored::maps(computed))));
+    tensors.extend(run.last_hidden_state().map(|last| ("last_hidden_state".into(), Stored::floats(last))));
+    tensors.extend(run.pooler_output.as_ref().map(|pooled| ("pooler_output".into(), Stored::floats(pooled))));
+
+    for (number, output) in run.outputs.iter().enumerate() {
+        let name = if number == 0 { "logits".to_owned() } else { format!("logits_{}", output.task.word()) };
+        let whole_text = output.tokens.is_empty() && output.logits.nrows() == 1;
+        let logits =
+            if whole_text { Stored::floats(&output.logits.row(0).to_owned()) } else { Stored::floats(&output.logits) };
+        tensors.push((name.into(), logits));
+    }
 
     let pieces: Vec<&str> = tokens.iter().map(|token| token.piece.as_str()).collect();
     let pieces = serde_json::to_string(&pieces).map_err(|error| failed(error.to_string()))?;
@@ -47,6 +57,17 @@ pub fn write_safetensors(run: &Run, path: &Path) -> Result<(), RunError> {
     if !run.edits.is_empty() {
         let edits: Vec<String> = run.edits.iter().map(ToString::to_string).collect();
         metadata.insert("edits".to_owned(), serde_json::to_string(&edits).map_err(|error| failed(error.to_string()))?);
+    }
+    if !run.input.masked.is_empty() {
+        let masked: Vec<usize> = run.input.masked.iter().map(|masked| masked.token).collect();
+        metadata.insert("masked".to_owned(), format!("{masked:?}"));
+    }
+    if let Some(main) = run.model.tasks.first() {
+        metadata.insert("task".to_owned(), main.task.word().to_owned());
+        metadata.insert(
+            "labels".to_owned(),
+            serde_json::to_string(&main.labels).map_err(|error| failed(error.to_string()))?,
+        );
     }
     metadata.extend(run.input.texts.b.as_ref().map(|text| ("text_b".to_owned(), text.clone())));
 

@@ -1,6 +1,10 @@
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+
+use super::{HeadId, Task, TaskInfo};
 
 /// What a reader may know of a loaded model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,6 +29,37 @@ pub struct ModelInfo {
     pub has_tokenizer: bool,
     pub has_pooler: bool,
     pub pooling: Pooling,
+    /// Heads that were cut out of the weights. They keep their numbers, and their maps are all zero.
+    pub pruned: BTreeSet<HeadId>,
+    /// What it was trained to answer, the main task first.
+    pub tasks: Vec<TaskInfo>,
+    /// The token that stands for a hidden word, where the vocabulary has one.
+    pub mask: Option<MaskPiece>,
+    /// The vocabulary's pieces by number, for models that guess words; empty for others.
+    pub pieces: Arc<Vec<String>>,
+}
+
+/// The token that stands for a hidden word: `[MASK]` in BERT.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MaskPiece {
+    pub id: u32,
+    pub piece: String,
+}
+
+impl ModelInfo {
+    pub fn task(&self, task: Task) -> Option<&TaskInfo> {
+        self.tasks.iter().find(|info| info.task == task)
+    }
+
+    /// Its vectors are made to be compared: it declares how it pools, or has nothing else to say.
+    pub fn is_sentence_model(&self) -> bool {
+        self.pooling.declared || self.tasks.is_empty()
+    }
+
+    /// A token's piece by its number in the vocabulary.
+    pub fn piece(&self, id: usize) -> &str {
+        self.pieces.get(id).map_or("", String::as_str)
+    }
 }
 
 /// How the last hidden state becomes one vector for a sentence.

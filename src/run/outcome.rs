@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use ndarray::{Array1, Array2, Array3};
 
-use super::{AttentionMaps, Edit, Input, ModelInfo, Pooling};
+use super::{AttentionMaps, Edit, Input, ModelInfo, Pooling, Task, TaskOutput};
 
 /// One finished forward pass: everything that views, figures and files are made from.
 #[derive(Debug, Clone)]
@@ -25,6 +25,8 @@ pub struct Run {
     /// The pooler's output `[hidden]`, where the model has a pooler.
     pub pooler_output: Option<Array1<f32>>,
     pub embedding: Embedding,
+    /// What the model's task heads answer, the main one first. A masked language model answers for masked tokens alone.
+    pub outputs: Vec<TaskOutput>,
     /// Wall-clock from tokens to captured maps.
     pub elapsed: Duration,
 }
@@ -41,6 +43,11 @@ impl Run {
     /// The last layer's output, `[token, hidden]`.
     pub fn last_hidden_state(&self) -> Option<&Array2<f32>> {
         self.hidden.last().map(Arc::as_ref)
+    }
+
+    /// What a task head answers.
+    pub fn output(&self, task: Task) -> Option<&TaskOutput> {
+        self.outputs.iter().find(|output| output.task == task)
     }
 
     /// What the reader must be told about this run, most important first.

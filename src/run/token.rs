@@ -3,6 +3,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::{MaskPiece, RunError};
+
 /// What a token is there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -90,9 +92,39 @@ pub struct Input {
     pub full_length: usize,
     /// What cut it, if anything did.
     pub limit: Option<Limit>,
+    /// Tokens in whose place the model reads its mask, in order.
+    pub masked: Vec<MaskedToken>,
+}
+
+/// A token in whose place the model reads its mask (`[MASK]` in BERT).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MaskedToken {
+    /// Its place among the tokens.
+    pub token: usize,
+    /// What stands there in the text.
+    pub id: u32,
+    pub piece: String,
 }
 
 impl Input {
+    /// Puts the model's mask in the place of a token. One that is masked already stays so.
+    ///
+    /// # Errors
+    /// [`RunError::NoTokenToMask`] if there is no such token, or it is a marker such as `[CLS]`.
+    pub fn mask(&mut self, token: usize, mask: &MaskPiece) -> Result<(), RunError> {
+        let tokens = self.tokens.len();
+        let refused = || RunError::NoTokenToMask { token, tokens };
+        let own = self.tokens.get_mut(token).filter(|own| own.role == Role::Word).ok_or_else(refused)?;
+        if own.id == mask.id {
+            return Ok(());
+        }
+        let (id, piece) = (own.id, std::mem::replace(&mut own.piece, mask.piece.clone()));
+        (own.id, own.unknown) = (mask.id, false);
+        self.masked.push(MaskedToken { token, id, piece });
+        self.masked.sort_by_key(|masked| masked.token);
+        Ok(())
+    }
+
     /// The stretch of text that a token came from.
     pub fn source_of(&self, token: &Token) -> Option<&str> {
         let text = match token.segment {

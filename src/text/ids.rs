@@ -43,5 +43,6 @@ pub fn parse_ids(
         tokens: tokens.collect(),
         full_length,
         limit: (full_length > limit).then_some(Limit::Positions),
+        masked: Vec::new(),
     })
 }

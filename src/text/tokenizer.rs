@@ -73,7 +73,7 @@ impl TextEncoder {
         } else {
             (self.encode_cut(texts, limit).map_err(refused)?, Some(why))
         };
-        Ok(Input { texts: texts.clone(), tokens: self.tokens(&encoding), full_length, limit })
+        Ok(Input { texts: texts.clone(), tokens: self.tokens(&encoding), full_length, limit, masked: Vec::new() })
     }
 
     fn encode_cut(&self, texts: &Texts, limit: usize) -> tokenizers::Result<Encoding> {
@@ -120,6 +120,12 @@ impl TextEncoder {
     /// The vocabulary's spelling of a token.
     pub fn piece(&self, id: u32) -> Option<String> {
         self.tokenizer.id_to_token(id)
+    }
+
+    /// The token that stands for a hidden word, such as `[MASK]`, with its number.
+    pub fn mask(&self) -> Option<(u32, String)> {
+        let known = ["[MASK]", "<mask>"];
+        known.iter().find_map(|piece| Some((self.tokenizer.token_to_id(piece)?, (*piece).to_owned())))
     }
 
     /// Whether a piece is a marker of the model's own, such as `[CLS]`.

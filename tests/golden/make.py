@@ -5,7 +5,8 @@ In a throw-away virtual environment, from the root of the clone:
     pip install torch==2.13.0 transformers==5.24.0 safetensors==0.8.0 numpy==2.4.6
     python tests/golden/make.py PATH_OF_all-MiniLM-L6-v2
 
-writes `tiny-bert/` (a random model of a few kB), `tiny-bert.safetensors` and `minilm.safetensors`. In a reference,
+writes `tiny-bert/` (a random model of a few kB), `tiny-bert.safetensors`, `minilm.safetensors`, and `tasks/`: small
+random models with task heads, each with its reference beside its weights. In a reference,
 CASE/attention is [layer, head, query, key]; where that would be large, CASE/attention_sample holds every
 STRIDE-th number of it in row-major order, and likewise for the hidden states.
 """
@@ -24,7 +25,16 @@ for package, wanted in PINNED.items():
 import numpy as np
 import torch
 from safetensors.numpy import save_file
-from transformers import AutoTokenizer, BertConfig, BertModel
+from transformers import (
+    AutoTokenizer,
+    BertConfig,
+    BertForMaskedLM,
+    BertForPreTraining,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+    BertModel,
+)
 
 HERE = Path(__file__).parent
 WHOLE = 40_000  # numbers; a larger array is sampled
@@ -89,6 +99,62 @@ def tiny():
     save_file(out, HERE / "tiny-bert.safetensors")
 
 
+def shaken(model):
+    """Biases start at 0 and layer norms at 1, which would hide a forgotten one."""
+    for parameter in model.parameters():
+        parameter.data.add_(0.1 * torch.randn_like(parameter))
+    return model.eval()
+
+
+@torch.no_grad()
+def tasks():
+    words = (HERE / "tiny-bert" / "vocab.txt").read_text(encoding="utf-8")
+    feelings = {0: "sad", 1: "so-so", 2: "glad"}
+    kinds = {0: "O", 1: "B-animal", 2: "I-animal", 3: "B-place"}
+    models = {
+        "pretraining": (BertForPreTraining, {}),
+        "masked-lm-untied": (BertForMaskedLM, {"tie_word_embeddings": False}),
+        "sequence": (BertForSequenceClassification, {"id2label": feelings}),
+        "regression": (BertForSequenceClassification, {"num_labels": 1}),
+        "token": (BertForTokenClassification, {"id2label": kinds}),
+        "question": (BertForQuestionAnswering, {}),
+    }
+    for number, (name, (kind, more)) in enumerate(models.items()):
+        torch.manual_seed(20261130 + number)
+        folder = HERE / "tasks" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "vocab.txt").write_text(words, encoding="utf-8")
+        (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": True}) + "\n")
+        config = BertConfig(
+            vocab_size=len(words.split("\n")) - 1,
+            hidden_size=16,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=24,
+            max_position_embeddings=32,
+            type_vocab_size=2,
+            initializer_range=0.5,
+            **more,
+        )
+        config._attn_implementation = "eager"
+        model = shaken(kind(config))
+        model.save_pretrained(folder)
+        ids, types = [2, 36, 4, 39, 3, 37, 33, 41, 3], [0] * 5 + [1] * 4
+        result = model(
+            input_ids=torch.tensor([ids]), token_type_ids=torch.tensor([types]), output_attentions=True
+        )
+        out = {"input_ids": np.array(ids), "token_type_ids": np.array(types)}
+        out["attention"] = torch.stack(result.attentions)[:, 0].numpy()
+        if name == "pretraining":
+            out["logits"] = result.prediction_logits[0].numpy()
+            out["logits_next-sentence"] = result.seq_relationship_logits[0].numpy()
+        elif name == "question":
+            out["logits"] = torch.stack([result.start_logits[0], result.end_logits[0]], -1).numpy()
+        else:
+            out["logits"] = result.logits[0].numpy()
+        save_file({key: np.ascontiguousarray(value) for key, value in out.items()}, folder / "reference.safetensors")
+
+
 def minilm(path):
     tokenizer = AutoTokenizer.from_pretrained(path)
     model = BertModel.from_pretrained(path, attn_implementation="eager").eval()
@@ -115,4 +181,5 @@ if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     tiny()
+    tasks()
     minilm(sys.argv[1])

@@ -20,6 +20,11 @@ pub fn tiny_model() -> PathBuf {
     clone_root().join("tests/golden/tiny-bert")
 }
 
+/// One of the small random models with a task head.
+pub fn task_model(name: &str) -> PathBuf {
+    clone_root().join("tests/golden/tasks").join(name)
+}
+
 /// The default model, which `cargo xtask setup` fetches. Without it a test that needs it says so and is skipped;
 /// on a build machine (`CI=true`) it fails instead.
 pub fn default_model() -> Option<PathBuf> {

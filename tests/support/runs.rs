@@ -21,6 +21,10 @@ pub fn model_info(layers: usize, heads: usize) -> Arc<ModelInfo> {
         has_tokenizer: true,
         has_pooler: false,
         pooling: Pooling::default(),
+        pruned: Default::default(),
+        tasks: Vec::new(),
+        mask: None,
+        pieces: Default::default(),
     })
 }
 
@@ -64,7 +68,7 @@ pub fn run_with(info: &Arc<ModelInfo>, texts: &Arc<Texts>, weight: impl Fn(usize
     });
     Run {
         model: info.clone(),
-        input: Input { texts: texts.clone(), full_length: n, tokens, limit: None },
+        input: Input { texts: texts.clone(), full_length: n, tokens, limit: None, masked: Vec::new() },
         attention: AttentionMaps::from_layers(layers.collect()).unwrap(),
         computed: None,
         edits: Vec::new(),
@@ -73,6 +77,7 @@ pub fn run_with(info: &Arc<ModelInfo>, texts: &Arc<Texts>, weight: impl Fn(usize
         hidden: (0..=info.layers).map(|_| Arc::new(Array2::zeros((n, info.hidden)))).collect(),
         pooler_output: None,
         embedding: Embedding { values: Array1::zeros(info.hidden), pooling: Pooling::default() },
+        outputs: Vec::new(),
         elapsed: Duration::from_micros(12_300),
     }
 }

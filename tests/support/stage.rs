@@ -9,9 +9,9 @@ use egui::accesskit::Role;
 use egui::{OutputCommand, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};
 use egui_kittest::{Harness, Node};
-use headlight::engine::{Command, Forward, Half, Job, Link, Outcome, Ran, Request, RequestId, Response};
+use headlight::engine::{Command, Half, Job, Link, Outcome, Ran, Request, RequestId, Response};
 use headlight::gui::{HeadlightApp, Opening};
-use headlight::run::{Embedding, ModelInfo, Pooling, Run, Texts};
+use headlight::run::{Embedding, ModelInfo, Pooling, Recipe, Run, Texts};
 
 /// Both sides: the window, and the engine that the test plays.
 pub struct Stage {
@@ -30,6 +30,8 @@ impl Stage {
         let harness = Harness::builder()
             .with_size(vec2(1280.0, 720.0))
             .allow_missing_glyphs()
+            // Threads that compare runs ask for frames of their own whenever they are done.
+            .with_max_steps(64)
             .build_eframe(move |_| HeadlightApp::new(Link::new(commands, to_window), opening));
         Self { harness, commands: from_window, responses, info: model_info(2, 3) }
     }
@@ -73,8 +75,8 @@ impl Stage {
         last.edits.iter().map(ToString::to_string).collect()
     }
 
-    pub fn answer(&mut self) -> Vec<Forward> {
-        let mut asked: Vec<(RequestId, Forward)> = Vec::new();
+    pub fn answer(&mut self) -> Vec<Recipe> {
+        let mut asked: Vec<(RequestId, Recipe)> = Vec::new();
         for Request { id, job } in self.requests() {
             match job {
                 Job::Load(_) => self.send(Response::Done { id, outcome: Outcome::Loaded(self.info.clone()) }),

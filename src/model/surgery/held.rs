@@ -1,15 +1,17 @@
 //! What an edit takes from elsewhere: another text, a file that `headlight run` wrote, a corpus.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
+use directories::ProjectDirs;
 use ndarray::{Array1, Array2, Array3, ArrayD, Axis, IxDyn};
 use safetensors::SafeTensors;
 
 use super::freeze::Piece;
+use super::means::{Means, OnProgress};
 use crate::model::{Model, ModelError};
-use crate::run::{AttentionMaps, HeadId, Input, Role, Source, Texts};
+use crate::run::{AttentionMaps, Edit, HeadId, Input, Intervention, Role, Source};
 
 /// The patterns and contexts of a run that others are taken from.
 #[derive(Debug, Clone)]
@@ -34,28 +36,51 @@ pub(super) fn pieces(input: &Input) -> Vec<Piece> {
 /// Sources that have been read or run, each once.
 #[derive(Debug, Default)]
 pub struct Sources {
-    held: HashMap<Source, Arc<Held>>,
-    means: HashMap<PathBuf, Arc<Vec<Array2<f32>>>>,
+    /// By what they are written as.
+    held: HashMap<String, Arc<Held>>,
+    means: Means,
 }
 
 impl Sources {
+    /// Sources whose means over text files are kept in the user's cache.
+    pub fn kept() -> Self {
+        let cache = ProjectDirs::from("", "", "headlight").map(|dirs| dirs.cache_dir().join("means"));
+        Self { means: Means::kept_in(cache), ..Self::default() }
+    }
+
     /// The run that a source names.
     ///
     /// # Errors
     /// [`ModelError`] if the file cannot be read, is of another model's shape, or the text cannot be run.
     pub fn held(&mut self, model: &Model, source: &Source) -> Result<Arc<Held>, ModelError> {
-        if let Some(held) = self.held.get(source) {
+        let name = source.to_string();
+        if let Some(held) = self.held.get(&name) {
             return Ok(held.clone());
         }
         let held = Arc::new(match source {
-            Source::Text(text) => {
-                let run = model.run(model.tokenize(&Arc::new(Texts::single(text)))?, &mut ())?;
+            Source::Run(recipe) => {
+                let run = model.run_recipe(recipe, self)?;
                 Held { pieces: pieces(&run.input), attention: run.attention, context: run.context }
             }
             Source::File(path) => read(model, path)?,
         });
-        self.held.insert(source.clone(), held.clone());
+        self.held.insert(name, held.clone());
         Ok(held)
+    }
+
+    /// Finds the means over text files that these edits take, with progress.
+    ///
+    /// # Errors
+    /// [`ModelError::Stopped`] if `progress` gave that. What else goes wrong is for the plan to say of its edit.
+    pub fn prepare(&mut self, model: &Model, edits: &[Edit], progress: OnProgress<'_>) -> Result<(), ModelError> {
+        for edit in edits {
+            if let Intervention::Mean(Some(corpus)) = &edit.what {
+                if let Err(ModelError::Stopped) = self.means.of(model, corpus, progress) {
+                    return Err(ModelError::Stopped);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A head's mean context over the tokens of a text file, one text a line, `[head_dim]`.
@@ -63,33 +88,9 @@ impl Sources {
     /// # Errors
     /// [`ModelError`] if the file cannot be read, holds no text, or a line cannot be run.
     pub fn mean(&mut self, model: &Model, corpus: &Path, head: HeadId) -> Result<Array1<f32>, ModelError> {
-        if !self.means.contains_key(corpus) {
-            self.means.insert(corpus.to_owned(), Arc::new(mean_context(model, corpus)?));
-        }
-        let means = &self.means[corpus];
-        Ok(means[head.layer].row(head.head).to_owned())
+        let mean = self.means.of(model, corpus, &mut |_, _| Ok(()))?;
+        Ok(mean.slice(ndarray::s![head.layer, head.head, ..]).to_owned())
     }
-}
-
-/// The mean context over all tokens of a text file: one `[head, head_dim]` a layer.
-fn mean_context(model: &Model, corpus: &Path) -> Result<Vec<Array2<f32>>, ModelError> {
-    let unreadable = |cause: String| ModelError::Unreadable { path: corpus.to_owned(), cause };
-    let text = std::fs::read(corpus).map_err(|error| unreadable(error.to_string()))?;
-    let text = String::from_utf8(text).map_err(|_| unreadable("it is not UTF-8 text".into()))?;
-    let info = model.info();
-    let mut sums = vec![Array2::<f64>::zeros((info.heads, info.head_dim)); info.layers];
-    let mut tokens = 0;
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let run = model.run(model.tokenize(&Arc::new(Texts::single(line)))?, &mut ())?;
-        tokens += run.input.tokens.len();
-        for (sum, context) in sums.iter_mut().zip(&run.context) {
-            *sum += &context.mapv(f64::from).sum_axis(Axis(1));
-        }
-    }
-    if tokens == 0 {
-        return Err(unreadable("it holds no text".into()));
-    }
-    Ok(sums.into_iter().map(|sum| sum.mapv(|value| (value / tokens as f64) as f32)).collect())
 }
 
 /// Reads what `headlight run` wrote.

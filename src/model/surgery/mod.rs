@@ -2,9 +2,11 @@
 
 mod freeze;
 mod held;
+mod means;
 mod plan;
 mod probe;
 
 pub use held::{Held, Sources};
+pub use means::OnProgress;
 pub use plan::Plan;
 pub use probe::Surgery;

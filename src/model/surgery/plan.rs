@@ -75,7 +75,12 @@ impl Plan {
     fn add(&mut self, model: &Model, input: &Input, edit: &Edit, sources: &mut Sources) -> Result<(), ModelError> {
         let info = model.info();
         let tokens = input.tokens.len();
-        let heads: Vec<HeadId> = edit.heads.among(info.layers, info.heads)?.collect();
+        let mut heads: Vec<HeadId> = edit.heads.among(info.layers, info.heads)?.collect();
+        let first = heads.first().copied().unwrap_or_default();
+        heads.retain(|head| !info.pruned.contains(head));
+        if heads.is_empty() {
+            return Err(RunError::PrunedHead(first).into());
+        }
         for &head in &heads {
             // Heads outside the plan are those in which nothing is done.
             match &edit.what {
