@@ -20,7 +20,11 @@ pub struct ModelArgs {
 
 impl ModelArgs {
     pub fn open(&self) -> Result<Model> {
-        Ok(Model::open(&find_model(self.model.as_deref())?)?)
+        Ok(Model::open(&self.folder()?)?)
+    }
+
+    pub fn folder(&self) -> Result<PathBuf> {
+        Ok(find_model(self.model.as_deref())?)
     }
 }
 

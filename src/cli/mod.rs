@@ -5,6 +5,7 @@ mod heatmap;
 mod input;
 mod models;
 mod progress;
+mod prune;
 mod rank;
 mod run;
 mod sweep;
@@ -43,6 +44,8 @@ enum Command {
     Rank(rank::RankArgs),
     /// Draw how the output changes as more and more heads are switched off.
     Sweep(sweep::SweepArgs),
+    /// Remove heads for good: write a model folder without them.
+    Prune(prune::PruneArgs),
     /// List the models that are found, or describe one.
     Models(models::ModelsArgs),
 }
@@ -79,6 +82,7 @@ fn perform(cli: Cli) -> Result<()> {
         Some(Command::Heatmap(args)) => heatmap::perform(&args),
         Some(Command::Rank(args)) => rank::perform(&args),
         Some(Command::Sweep(args)) => sweep::perform(&args),
+        Some(Command::Prune(args)) => prune::perform(&args),
         Some(Command::Models(args)) => models::perform(&args),
     }
 }

@@ -37,6 +37,13 @@ pub enum ModelError {
     NoTokenizer,
     #[error("{} cannot be taken from: {cause}", path.display())]
     BadSource { path: PathBuf, cause: String },
+    #[error(
+        "a model of the family {family} cannot be pruned: its layers share their weights, so that removing a head from \
+         one layer would remove it from all"
+    )]
+    SharedLayers { family: String },
+    #[error("cannot write {}: {cause}", path.display())]
+    CannotPrune { path: PathBuf, cause: String },
     #[error("this model has no head for {}", .0.name())]
     NoTask(Task),
     #[error("this model's vocabulary has no mask, such as [MASK]")]

@@ -59,6 +59,13 @@ impl<'a> Weights<'a> {
         self.file.prefixed(String::new())
     }
 
+    /// All tensors by their names in the file, in the order of their names.
+    pub fn all(&self) -> impl Iterator<Item = (String, safetensors::tensor::TensorView<'_>)> {
+        let mut tensors = self.tensors.tensors();
+        tensors.sort_by(|a, b| a.0.cmp(&b.0));
+        tensors.into_iter()
+    }
+
     /// A weight as f32, copied into a tensor of its own.
     pub fn get(&self, name: &str, wanted: &[usize]) -> Result<Tensor, ModelError> {
         let view = self.find(name).ok_or_else(|| ModelError::MissingWeight(format!("{}{name}", self.prefix)))?;

@@ -1,0 +1,238 @@
+//! Removing heads from a checkpoint for good: a new folder, either compact or of the same shape.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use safetensors::{Dtype, View};
+use serde_json::Value;
+
+use super::weights::WeightFile;
+use super::{Config, ModelError};
+use crate::run::HeadId;
+
+/// What a pruned folder looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PrunedShape {
+    /// The heads' rows and columns are gone, and `pruned_heads` in the config says so, as `transformers` 4 wrote it.
+    /// `transformers` 5 does not read such folders.
+    #[default]
+    Compact,
+    /// Weights of the full size with the heads' columns of W_O at 0, which every version reads.
+    Same,
+}
+
+/// Writes a copy of a model's folder without some heads. The new folder appears under its name only once it is whole.
+///
+/// # Errors
+/// [`ModelError`] if the model cannot be read or shares its layers, a head is not there, `out` exists, or it cannot be
+/// written.
+pub fn prune(folder: &Path, heads: &BTreeSet<HeadId>, shape: PrunedShape, out: &Path) -> Result<(), ModelError> {
+    let mut stored = can_prune(folder)?;
+    let config = Config::from_folder(folder)?;
+    for head in heads {
+        head.within(config.layers, config.heads)?;
+        if config.pruned.contains(head) {
+            return Err(crate::run::RunError::PrunedHead(*head).into());
+        }
+    }
+    if out.exists() {
+        return Err(ModelError::CannotPrune {
+            path: out.into(),
+            cause: "there is something of that name already".into(),
+        });
+    }
+    let file = WeightFile::read(folder)?;
+    let weights = file.weights()?;
+    let tensors: Vec<(String, Kept<'_>)> = weights
+        .all()
+        .map(|(name, view)| {
+            let kept = Kept::of(&config, heads, shape, &name, view)?;
+            Ok((name, kept))
+        })
+        .collect::<Result<_, ModelError>>()?;
+    if shape == PrunedShape::Compact {
+        stored["pruned_heads"] = pruned_heads(&config.pruned | heads);
+    }
+    let failed = |cause: String| ModelError::CannotPrune { path: out.into(), cause };
+    let partial = out.with_added_extension("part");
+    let write = || -> Result<(), String> {
+        std::fs::create_dir_all(&partial).map_err(|error| error.to_string())?;
+        copy_beside(folder, &partial, 2)?;
+        let config = serde_json::to_string_pretty(&stored).map_err(|error| error.to_string())? + "\n";
+        std::fs::write(partial.join("config.json"), config).map_err(|error| error.to_string())?;
+        let metadata = Some([("format".to_owned(), "pt".to_owned())].into());
+        safetensors::serialize_to_file(tensors, metadata, &partial.join("model.safetensors"))
+            .map_err(|error| error.to_string())?;
+        std::fs::rename(&partial, out).map_err(|error| error.to_string())
+    };
+    write().map_err(|cause| {
+        std::fs::remove_dir_all(&partial).ok();
+        failed(cause)
+    })
+}
+
+/// Refuses a family of which single heads cannot be removed, whether or not it can be opened; gives the config.
+///
+/// # Errors
+/// [`ModelError::SharedLayers`]; [`ModelError`] if the config cannot be read.
+pub fn can_prune(folder: &Path) -> Result<Value, ModelError> {
+    let path = folder.join("config.json");
+    let text = std::fs::read(&path)
+        .map_err(|error| ModelError::Unreadable { path: path.clone(), cause: error.to_string() })?;
+    let stored: Value = serde_json::from_slice(&text)
+        .map_err(|error| ModelError::BadConfig { path: path.clone(), cause: error.to_string() })?;
+    match stored["model_type"].as_str() {
+        Some(family @ "albert") => Err(ModelError::SharedLayers { family: family.to_owned() }),
+        _ => Ok(stored),
+    }
+}
+
+/// `{"0": [1], "3": [4, 5]}`
+fn pruned_heads(heads: BTreeSet<HeadId>) -> Value {
+    let mut layers: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for HeadId { layer, head } in heads {
+        layers.entry(layer.to_string()).or_default().push(head);
+    }
+    serde_json::json!(layers)
+}
+
+/// Copies what lies beside the weights: tokenizer, pooling, licence.
+fn copy_beside(from: &Path, to: &Path, depth: usize) -> Result<(), String> {
+    const KINDS: [&str; 5] = ["json", "txt", "model", "md", ""];
+    const MOST_BYTES: u64 = 256 << 20;
+    for entry in std::fs::read_dir(from).map_err(|error| error.to_string())?.flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let Ok(metadata) = std::fs::metadata(&path) else { continue };
+        let kind = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        let of_weights = name.to_string_lossy().contains(".safetensors") || name.to_string_lossy().contains(".bin.");
+        if metadata.is_dir() && depth > 1 && !name.to_string_lossy().starts_with('.') {
+            let inner = to.join(&name);
+            std::fs::create_dir_all(&inner).map_err(|error| error.to_string())?;
+            copy_beside(&path, &inner, depth - 1)?;
+            // A folder of other weights only, such as `onnx`, leaves nothing behind.
+            std::fs::remove_dir(&inner).ok();
+        } else if metadata.is_file()
+            && KINDS.contains(&kind.as_str())
+            && metadata.len() <= MOST_BYTES
+            && !of_weights
+            && name != "config.json"
+        {
+            std::fs::copy(&path, to.join(&name)).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// A tensor as the new file holds it.
+struct Kept<'a> {
+    dtype: Dtype,
+    shape: Vec<usize>,
+    bytes: Cow<'a, [u8]>,
+}
+
+impl<'a> Kept<'a> {
+    fn of(
+        config: &Config,
+        heads: &BTreeSet<HeadId>,
+        shape: PrunedShape,
+        name: &str,
+        view: safetensors::tensor::TensorView<'a>,
+    ) -> Result<Self, ModelError> {
+        let whole = Self { dtype: view.dtype(), shape: view.shape().to_vec(), bytes: Cow::Borrowed(view.data()) };
+        let Some((layer, part)) = part_of(name) else { return Ok(whole) };
+        // Which of the head-wide stretches that are there go.
+        let goes: Vec<bool> =
+            config.heads_left(layer).into_iter().map(|head| heads.contains(&HeadId::new(layer, head))).collect();
+        if !goes.contains(&true) {
+            return Ok(whole);
+        }
+        let (along, wanted) = match part {
+            Part::Rows => (0, shape == PrunedShape::Compact),
+            Part::Columns => (1, true),
+        };
+        let width = config.head_dim();
+        if whole.shape.get(along) != Some(&(goes.len() * width)) {
+            let wanted = vec![goes.len() * width, config.hidden];
+            return Err(ModelError::WrongShape { name: name.into(), found: whole.shape, wanted });
+        }
+        Ok(match (wanted, shape) {
+            (false, _) => whole,
+            (true, PrunedShape::Compact) => whole.without(along, width, &goes),
+            (true, PrunedShape::Same) => whole.zeroed_columns(width, &goes),
+        })
+    }
+
+    /// Bytes of one number.
+    fn size(&self) -> usize {
+        self.bytes.len() / self.shape.iter().product::<usize>().max(1)
+    }
+
+    /// Without stretches of `width` rows or columns.
+    fn without(mut self, along: usize, width: usize, goes: &[bool]) -> Self {
+        let inner: usize = self.shape[along + 1..].iter().product::<usize>() * self.size();
+        let stretches = self.bytes.chunks_exact((width * inner).max(1)).enumerate();
+        let left = stretches.filter(|(at, _)| !goes[at % goes.len()]).flat_map(|(_, stretch)| stretch);
+        self.bytes = Cow::Owned(left.copied().collect());
+        self.shape[along] = goes.iter().filter(|goes| !**goes).count() * width;
+        self
+    }
+
+    fn zeroed_columns(mut self, width: usize, goes: &[bool]) -> Self {
+        let stretch = width * self.size();
+        for (at, bytes) in self.bytes.to_mut().chunks_exact_mut(stretch.max(1)).enumerate() {
+            if goes[at % goes.len()] {
+                bytes.fill(0); // 0 in every floating-point kind
+            }
+        }
+        self
+    }
+}
+
+impl View for Kept<'_> {
+    fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(&self.bytes)
+    }
+
+    fn data_len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// How a weight is shared out among heads.
+enum Part {
+    /// Query, key and value projections and their biases.
+    Rows,
+    /// W_O
+    Columns,
+}
+
+fn part_of(name: &str) -> Option<(usize, Part)> {
+    let (layer, rest) = name.rsplit_once("encoder.layer.")?.1.split_once('.')?;
+    let part = match rest {
+        "attention.output.dense.weight" => Part::Columns,
+        _ => {
+            let (projection, kind) = rest.strip_prefix("attention.self.")?.split_once('.')?;
+            let known = ["query", "key", "value"].contains(&projection) && ["weight", "bias"].contains(&kind);
+            known.then_some(Part::Rows)?
+        }
+    };
+    Some((layer.parse().ok()?, part))
+}
+
+/// The bytes of a folder's weight file.
+///
+/// # Errors
+/// [`ModelError::NoWeights`] if it has none.
+pub fn weight_bytes(folder: &Path) -> Result<u64, ModelError> {
+    let path: PathBuf = folder.join("model.safetensors");
+    std::fs::metadata(path).map(|metadata| metadata.len()).map_err(|_| ModelError::NoWeights(folder.into()))
+}
