@@ -40,7 +40,7 @@ fn toggles(link: &Link, text: &str, tokens: usize) -> Result<(), Box<dyn Error>>
             // Another head each time: nothing can be taken over from the round before but the layers below.
             let edits = vec![format!("{layer}.{}=zero", round % 12).parse()?];
             let start = Instant::now();
-            let id = link.submit(Job::Forward(Recipe { texts: texts.clone(), edits }));
+            let id = link.submit(Job::Forward(Recipe { texts: texts.clone(), edits, ..Recipe::default() }));
             finish(link, id)?;
             times.extend((round > 1).then(|| start.elapsed().as_secs_f64() * 1e3));
         }
@@ -55,7 +55,7 @@ fn leave_one_out(model: &Model, text: &str, tokens: usize) -> Result<(), Box<dyn
     let rounds = if tokens > 200 { 3 } else { 7 };
     for round in 0..=rounds {
         let start = Instant::now();
-        let mut experiment = LeaveOneOut { texts: Arc::new(vec![(*texts).clone()]), target: Target::Own };
+        let mut experiment = LeaveOneOut { examples: Arc::new(vec![(*texts).clone().into()]), target: Target::Own };
         experiment.run(model, &mut |_| Ok(()))?;
         ours.extend((round > 0).then(|| start.elapsed().as_secs_f64() * 1e3));
         let start = Instant::now();

@@ -11,4 +11,5 @@ pub mod lab;
 pub mod metrics;
 pub mod model;
 pub mod run;
+pub mod session;
 pub mod text;

@@ -224,7 +224,7 @@ fn rank_writes_heads_most_important_first() {
     assert!(silent.contains("layer 0 has no signal"), "{silent}");
     let own =
         refusal(&["rank", "--model", &tiny(), "--texts", &path("texts.txt"), "--by", "gradient", "--out", &csv], 1);
-    assert!(own.contains("its gradient is 0") && own.contains("--by loo"), "{own}");
+    assert!(own.contains("its gradient is 0") && own.contains("or leave-one-out"), "{own}");
     let one = refusal(&["rank", "--model", &tiny(), "--texts", &path("none"), "--out", &csv], 1);
     assert!(one.contains("cannot read"), "{one}");
     std::fs::write(&texts, "no pair\n").unwrap();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use headlight::engine::Experiment;
 use headlight::lab::{
-    Curve, GradientImportance, Importance, LeaveOneOut, Nearest, NearestOutcome, Order, Sensitivity, Sweep,
+    Curve, Example, GradientImportance, Importance, LeaveOneOut, Nearest, NearestOutcome, Order, Sensitivity, Sweep,
     SweepOutcome, Target, gradients,
 };
 use headlight::metrics::cosine;
@@ -58,8 +58,12 @@ fn an_experiment_ends_when_its_progress_is_refused() {
     assert!(matches!(stopped, Err(ModelError::Stopped)));
 }
 
+fn examples(texts: Vec<Texts>) -> Arc<Vec<Example>> {
+    Arc::new(texts.into_iter().map(Example::from).collect())
+}
+
 fn importance(model: &Model, texts: Vec<Texts>, target: Target) -> Importance {
-    let mut experiment = LeaveOneOut { texts: Arc::new(texts), target };
+    let mut experiment = LeaveOneOut { examples: examples(texts), target };
     *experiment.run(model, &mut |_| Ok(())).unwrap().downcast::<Importance>().unwrap()
 }
 
@@ -106,7 +110,7 @@ fn a_curve_equals_switching_the_heads_off_one_after_the_other() {
     let texts = ["the cat sat", "a dog"];
     let order = Order { name: "shuffled".into(), heads: heads.clone() };
     let mut sweep =
-        Sweep { texts: Arc::new(texts.map(Texts::single).to_vec()), target: Target::Own, orders: vec![order] };
+        Sweep { examples: examples(texts.map(Texts::single).to_vec()), target: Target::Own, orders: vec![order] };
     let outcome = sweep.run(&model, &mut |_| Ok(())).unwrap().downcast::<SweepOutcome>().unwrap();
     let curve = &outcome.curves[0].values;
     assert_eq!(curve.len(), 13);
@@ -144,7 +148,7 @@ fn the_differentiable_pass_equals_the_fast_one() {
 fn gradients_equal_finite_differences() {
     let model = Model::open(&support::tiny_model()).unwrap();
     let pair = Texts::pair("the cat sat on the mat", "a dog walks");
-    let found = gradients(&model, &pair).unwrap();
+    let found = gradients(&model, &Target::Similarity, &pair.clone().into()).unwrap();
     let similarity = |head: HeadId, gate: f32| {
         let edit: Edit = format!("{head}=scale:{gate}").parse().unwrap();
         let of = |text: &str| {
@@ -168,15 +172,21 @@ fn gradients_equal_finite_differences() {
 fn gradient_importance_is_the_mean_of_absolute_values_scaled_in_each_layer() {
     let model = Model::open(&support::tiny_model()).unwrap();
     let pairs = vec![Texts::pair("the cat sat", "a dog"), Texts::pair("on the mat", "walking")];
-    let mut experiment = GradientImportance { pairs: Arc::new(pairs.clone()) };
+    let mut experiment = GradientImportance { examples: examples(pairs.clone()), target: Target::Similarity };
     let outcome = experiment.run(&model, &mut |_| Ok(())).unwrap().downcast::<Sensitivity>().unwrap();
-    let sum = pairs.iter().map(|pair| gradients(&model, pair).unwrap().mapv(f32::abs)).reduce(|a, b| a + b).unwrap();
+    let sum = pairs
+        .iter()
+        .map(|pair| gradients(&model, &Target::Similarity, &pair.clone().into()).unwrap().mapv(f32::abs))
+        .reduce(|a, b| a + b)
+        .unwrap();
     assert!((&outcome.raw - &(sum / 2.0)).iter().all(|difference| difference.abs() < 1e-7));
     assert!(outcome.normalized.rows().into_iter().all(|row| (row.dot(&row) - 1.0).abs() < 1e-5));
     assert!(outcome.silent.is_empty());
     // Of a text and itself the similarity is at its maximum: no layer has a signal, and none is scaled up.
     let same = vec![Texts::pair("the cat sat", "the cat sat")];
-    let silent = GradientImportance { pairs: Arc::new(same) }.run(&model, &mut |_| Ok(())).unwrap();
+    let silent = GradientImportance { examples: examples(same), target: Target::Similarity }
+        .run(&model, &mut |_| Ok(()))
+        .unwrap();
     let silent = silent.downcast::<Sensitivity>().unwrap();
     assert_eq!(silent.silent, [0, 1, 2], "{:?}", silent.raw);
     assert!(silent.normalized.iter().all(|value| *value == 0.0));

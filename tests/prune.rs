@@ -95,11 +95,15 @@ fn a_pruned_model_is_a_model_like_any_other() {
     let edited = edited.unwrap();
     assert!(edited.attention.head(HeadId::new(0, 0)).unwrap().iter().all(|weight| (weight - 0.125).abs() < 1e-6));
     assert!(edited.attention.head(HeadId::new(0, 1)).unwrap().iter().all(|weight| *weight == 0.0));
-    let pairs = std::sync::Arc::new(vec![Texts::pair("the cat", "a dog")]);
-    let mut experiment = LeaveOneOut { texts: pairs.clone(), target: Target::Similarity };
+    let pairs = std::sync::Arc::new(vec![Texts::pair("the cat", "a dog").into()]);
+    let mut experiment = LeaveOneOut { examples: pairs.clone(), target: Target::Similarity };
     let found = experiment.run(&model, &mut |_| Ok(())).unwrap().downcast::<Importance>().unwrap();
     assert!(gone.iter().all(|head| found.effect[[head.layer, head.head]].abs() < 1e-6));
-    let found = GradientImportance { pairs }.run(&model, &mut |_| Ok(())).unwrap().downcast::<Sensitivity>().unwrap();
+    let found = GradientImportance { examples: pairs, target: Target::Similarity }
+        .run(&model, &mut |_| Ok(()))
+        .unwrap()
+        .downcast::<Sensitivity>()
+        .unwrap();
     assert_eq!(found.silent, [1]);
     assert!(found.raw[[0, 0]] > 0.0 && found.raw[[0, 1]] == 0.0);
     // A head that is gone cannot be edited.
@@ -148,6 +152,22 @@ fn the_config_says_what_transformers_4_wrote_and_the_rest_is_kept() {
 }
 
 #[test]
+fn how_a_sentence_model_pools_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(support::tiny_model()).unwrap().flatten() {
+        std::fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
+    }
+    let modules = r#"[{"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}]"#;
+    std::fs::write(folder.path().join("modules.json"), modules).unwrap();
+    std::fs::create_dir(folder.path().join("1_Pooling")).unwrap();
+    std::fs::write(folder.path().join("1_Pooling/config.json"), r#"{"pooling_mode_cls_token": true}"#).unwrap();
+    let (_out, out) = pruned(folder.path(), &heads(&["0.0"]), PrunedShape::Compact);
+    let (whole, found) = (Model::open(folder.path()).unwrap(), Model::open(&out).unwrap());
+    assert!(whole.info().pooling.declared);
+    assert_eq!(found.info().pooling, whole.info().pooling);
+}
+
+#[test]
 fn what_cannot_be_pruned_is_refused_and_nothing_is_left_behind() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |from: &Path, gone: &[&str], out: &Path| {
@@ -172,7 +192,9 @@ fn the_experiment_reports_what_pruning_brought() {
     assert!(found.difference <= 1e-5 && found.after.parameters < found.before.parameters);
     assert!(found.after.bytes < found.before.bytes);
     let report = found.report().join("\n");
-    for wanted in ["parameters 16464 → 15276", "weights 0.1 MB", "16 tokens: ", "times as fast", "last hidden state within"] {
+    for wanted in
+        ["parameters 16464 → 15276", "weights 0.1 MB", "16 tokens: ", "times as fast", "last hidden state within"]
+    {
         assert!(report.contains(wanted), "{wanted}: {report}");
     }
     assert!(spec.clone().run(&model, &mut |_| Ok(())).is_err(), "the folder is there now");

@@ -271,6 +271,80 @@ fn mean_hands_every_token_the_mean_of_the_text_or_of_a_corpus() {
 }
 
 #[test]
+fn a_mean_over_a_corpus_can_be_stopped_gone_on_with_and_is_kept() {
+    let model = model();
+    let folder = tempfile::tempdir().unwrap();
+    let (corpus, kept) = (folder.path().join("corpus.txt"), folder.path().join("means"));
+    std::fs::write(&corpus, "the cat\na dog sat\non the mat\nwalking\n").unwrap();
+    let words = [format!("0.3=mean@{}", corpus.display())];
+    let words = edits(&words.each_ref().map(String::as_str));
+    let mut sources = Sources::kept_in(kept.clone());
+    let mut seen = Vec::new();
+    let mut prepare = |sources: &mut Sources, stop: usize| {
+        sources.prepare(&model, &words, &mut |done, total| {
+            seen.push((done, total));
+            if done == stop { Err(headlight::model::ModelError::Stopped) } else { Ok(()) }
+        })
+    };
+    assert!(matches!(prepare(&mut sources, 2), Err(headlight::model::ModelError::Stopped)));
+    assert!(!kept.exists());
+    prepare(&mut sources, 9).unwrap();
+    prepare(&mut sources, 0).unwrap(); // it is known now, and nothing is to be done
+    assert_eq!(seen, [(0, 4), (1, 4), (2, 4), (2, 4), (3, 4)], "what was done was not done again");
+    let run = |sources: &mut Sources| {
+        let recipe =
+            headlight::run::Recipe { edits: words.clone(), ..headlight::run::Recipe::plain(Texts::single(TEXT)) };
+        model.run_recipe(&recipe, sources).unwrap()
+    };
+    let whole = model.run_edited(input(&model, TEXT), &words, &mut ()).unwrap();
+    assert!(hidden_difference(&run(&mut sources), &whole) <= 1e-6);
+    // Another start finds it; another model, another text or a damaged file do not take it.
+    let mut again = 0;
+    let mut count = |sources: &mut Sources, model: &Model| {
+        again = 0;
+        let counted = sources.prepare(model, &words, &mut |_, _| {
+            again += 1;
+            Ok(())
+        });
+        counted.unwrap();
+        again
+    };
+    let mut later = Sources::kept_in(kept.clone());
+    assert_eq!(count(&mut later, &model), 0);
+    assert_same_to_the_bit(&run(&mut later), &run(&mut sources), "kept");
+    let (_other, other) = with_weights(|name, array| {
+        if name.ends_with("LayerNorm.bias") {
+            array.fill(0.5);
+        }
+    });
+    assert_eq!(count(&mut Sources::kept_in(kept.clone()), &other), 4);
+    for entry in std::fs::read_dir(&kept).unwrap().flatten() {
+        std::fs::write(entry.path(), "no tensors").unwrap();
+    }
+    assert_eq!(count(&mut Sources::kept_in(kept.clone()), &model), 4);
+    std::fs::write(&corpus, "the cat\n").unwrap();
+    assert_eq!(count(&mut later, &model), 1, "the file has changed since");
+}
+
+#[test]
+fn a_source_can_be_a_pair_masked_or_edited_itself() {
+    let model = model();
+    let pair = Texts::pair("the cat sat", "a dog");
+    let tokens = |texts: &Texts| model.tokenize(&Arc::new(texts.clone())).unwrap();
+    let plain = model.run(tokens(&pair), &mut ()).unwrap();
+    let frozen = model.run_edited(tokens(&pair), &edits(&["*.*=freeze@text:the cat sat\ta dog"]), &mut ()).unwrap();
+    assert_same_to_the_bit(&frozen, &plain, "freeze on a pair");
+    let recipe = r#"run:{"texts":{"a":"the cat sat","b":"a dog"},"masked":[2],"edits":["0.*=zero"]}"#;
+    let mut masked = tokens(&pair);
+    model.mask(&mut masked, &[2]).unwrap();
+    let source = model.run_edited(masked, &edits(&["0.*=zero"]), &mut ()).unwrap();
+    let patched = model.run_edited(tokens(&pair), &edits(&[&format!("2.1=patch:weights@{recipe}")]), &mut ()).unwrap();
+    let head = HeadId::new(2, 1);
+    assert_eq!(patched.attention.head(head).unwrap(), source.attention.head(head).unwrap());
+    assert_ne!(patched.attention.head(head).unwrap(), plain.attention.head(head).unwrap());
+}
+
+#[test]
 fn all_heads_of_a_layer_off_gives_finite_output() {
     let model = model();
     for words in [["1.*=zero"], ["*.*=zero"]] {

@@ -194,7 +194,7 @@ fn heads_are_ranked_and_the_grid_shows_their_effects() {
     stage.harness.run();
     let request = stage.requests().pop().expect("an experiment");
     assert!(format!("{request:?}").contains("leave-one-out on 1 texts"), "{request:?}");
-    let spec = LeaveOneOut { texts: Arc::new(vec![Texts::single("the cat")]), target: Target::Own };
+    let spec = LeaveOneOut { examples: Arc::new(vec![Texts::single("the cat").into()]), target: Target::Own };
     let effect = Array2::from_shape_fn((2, 3), |(layer, head)| 0.1 * (layer * 3 + head) as f32);
     let found = Importance { spec, effect, interval: None, plain: 1.0 };
     stage.send(Response::Done { id: request.id, outcome: Outcome::Experiment(Box::new(found)) });

@@ -6,12 +6,11 @@ use clap::Args;
 use serde_json::json;
 
 use super::input::ModelArgs;
-use super::rank::ranked;
 use super::texts::TextsArgs;
 use super::{print, progress};
 use crate::figure::{CurvesFigure, Line};
-use crate::lab::{Curve, Importance, LeaveOneOut, Order, Sweep, SweepOutcome, Target};
-use crate::run::{HeadId, write_bytes};
+use crate::lab::{Curve, PruningCurve, PruningCurveOutcome};
+use crate::run::write_bytes;
 
 #[derive(Debug, Args)]
 pub struct SweepArgs {
@@ -30,7 +29,6 @@ pub struct SweepArgs {
     seed: u64,
 }
 
-const WORST: &str = "least important first";
 const KINDS: [&str; 4] = ["png", "svg", "json", "csv"];
 
 fn percent(text: &str) -> Result<f32, String> {
@@ -44,23 +42,21 @@ pub fn perform(args: &SweepArgs) -> Result<()> {
             bail!("{} has no ending that says what to write: end it with .png, .svg, .json or .csv", path.display());
         }
     }
-    let (texts, target) = (Arc::new(args.texts.read()?), args.texts.target());
     let model = args.model.open()?;
-    let importance: Importance = progress::run(&mut LeaveOneOut { texts: texts.clone(), target }, &model)?;
-    let mut sweep = Sweep { texts, target, orders: orders(&importance, args.seed) };
-    let outcome: SweepOutcome = progress::run(&mut sweep, &model)?;
-    let worst = outcome.curves.iter().find(|curve| curve.name == WORST);
-    let spared = worst.map_or(0, |curve| curve.heads_within(args.stop / 100.0));
+    let (examples, target) = (Arc::new(args.texts.read(&model)?), args.texts.target.clone());
+    let mut experiment = PruningCurve { examples, target, seed: args.seed };
+    let outcome: PruningCurveOutcome = progress::run(&mut experiment, &model)?;
+    let spared = outcome.spared(args.stop / 100.0).len();
     for path in &args.out {
         let bytes = match kind(path).as_str() {
             "json" => as_json(&outcome, &model.info().name, args, spared)?.into_bytes(),
-            "csv" => as_csv(&outcome.curves).into_bytes(),
-            "svg" => figure(&outcome, &model.info().name, args.stop, spared).draw()?.as_str().as_bytes().to_vec(),
-            _ => figure(&outcome, &model.info().name, args.stop, spared).draw()?.to_png(2.0)?.bytes,
+            "csv" => as_csv(&outcome.sweep.curves).into_bytes(),
+            "svg" => figure(&outcome, &model.info().name, args.stop).draw()?.as_str().as_bytes().to_vec(),
+            _ => figure(&outcome, &model.info().name, args.stop).draw()?.to_png(2.0)?.bytes,
         };
         write_bytes(path, bytes)?;
     }
-    let total = importance.effect.len();
+    let total = outcome.importance.effect.len();
     print(&format!(
         "{spared} of {total} heads can go, least important first, while the target stays within {} %\n",
         args.stop
@@ -72,45 +68,16 @@ fn kind(path: &std::path::Path) -> String {
     path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
 }
 
-/// Least important first, most important first, and at random. A head is as important as its effect is large, whatever
-/// its sign.
-fn orders(importance: &Importance, seed: u64) -> Vec<Order> {
-    let mut heads: Vec<(HeadId, f32)> =
-        ranked(importance).into_iter().map(|(head, effect, _)| (head, effect.abs())).collect();
-    heads.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let worst: Vec<HeadId> = heads.into_iter().map(|(head, _)| head).collect();
-    let best: Vec<HeadId> = worst.iter().rev().copied().collect();
-    let mut random = worst.clone();
-    fastrand::Rng::with_seed(seed).shuffle(&mut random);
-    let order = |name: &str, heads| Order { name: name.to_owned(), heads };
-    vec![order(WORST, worst), order("at random", random), order("most important first", best)]
-}
-
-fn figure(outcome: &SweepOutcome, model: &str, stop: f32, spared: usize) -> CurvesFigure {
-    let target = match outcome.spec.target {
-        Target::Own => "cosine with the plain vector",
-        Target::Similarity => "similarity of the pair",
-    };
-    let line = |curve: &Curve| Line { name: curve.name.clone(), values: curve.values.clone() };
-    CurvesFigure {
-        title: format!("{model}: heads switched off, mean over {} texts", outcome.spec.texts.len()),
-        across: "Heads switched off".to_owned(),
-        upwards: target.to_owned(),
-        lines: outcome.curves.iter().map(line).collect(),
-        mark: Some((spared, format!("{spared} heads: within {stop} % of the plain model"))),
-    }
-}
-
-fn as_json(outcome: &SweepOutcome, model: &str, args: &SweepArgs, spared: usize) -> Result<String> {
+fn as_json(outcome: &PruningCurveOutcome, model: &str, args: &SweepArgs, spared: usize) -> Result<String> {
     let table = json!({
         "model": model,
         "target": outcome.spec.target,
-        "texts": outcome.spec.texts.len(),
+        "texts": outcome.spec.examples.len(),
         "seed": args.seed,
         "stop_percent": args.stop,
         "heads_within": spared,
-        "orders": outcome.spec.orders,
-        "curves": outcome.curves,
+        "orders": outcome.sweep.spec.orders,
+        "curves": outcome.sweep.curves,
     });
     Ok(serde_json::to_string_pretty(&table)? + "\n")
 }
@@ -123,4 +90,12 @@ fn as_csv(curves: &[Curve]) -> String {
         table.push_str(&format!("{off},{}\n", values.join(",")));
     }
     table
+}
+
+/// The curves as a figure, with the stop rule of so many percent.
+fn figure(outcome: &PruningCurveOutcome, model: &str, stop: f32) -> CurvesFigure {
+    let line = |curve: &Curve| Line { name: curve.name.clone(), values: curve.values.clone() };
+    let lines = outcome.sweep.curves.iter().map(line).collect();
+    let spared = outcome.spared(stop / 100.0).len();
+    CurvesFigure::pruning(model, outcome.spec.target.describe(), outcome.spec.examples.len(), lines, (spared, stop))
 }

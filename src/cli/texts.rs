@@ -1,60 +1,32 @@
 //! Files of texts, as experiments take them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow, bail};
-use clap::{Args, ValueEnum};
+use anyhow::{Result, anyhow};
+use clap::Args;
 
-use crate::lab::Target;
-use crate::run::Texts;
+use crate::lab::{Example, Target};
+use crate::model::Model;
+use crate::run::read_lines;
 
 #[derive(Debug, Args)]
 pub struct TextsArgs {
-    /// A text file, one text a line; for the target similarity one pair a line, with a tab between.
+    /// A text file, one text a line; a tab makes a pair. For loss and accuracy a tab and the right answer follow.
     #[arg(long, value_name = "FILE")]
     texts: PathBuf,
-    /// What the effect is found on: a text's vector beside its plain one, or the similarity of a pair.
-    #[arg(long, value_enum, default_value = "self")]
-    target: TargetArg,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum TargetArg {
-    #[value(name = "self")]
-    Own,
-    Similarity,
+    /// What the effect is found on: self (a text's vector beside its plain one), similarity (of a pair), class:NAME,
+    /// word:POS=PIECE (where token POS is masked), loss or accuracy.
+    #[arg(long, default_value = "self")]
+    pub target: Target,
 }
 
 impl TextsArgs {
-    pub fn target(&self) -> Target {
-        match self.target {
-            TargetArg::Own => Target::Own,
-            TargetArg::Similarity => Target::Similarity,
-        }
+    pub fn read(&self, model: &Model) -> Result<Vec<Example>> {
+        let main = model.info().tasks.first().map(|info| info.task);
+        let example = |(number, line): (usize, String)| {
+            let example = Example::from_line(&line, &self.target, main);
+            example.map_err(|cause| anyhow!("line {number} of {} {cause}", self.texts.display()))
+        };
+        read_lines(&self.texts)?.into_iter().map(example).collect()
     }
-
-    pub fn read(&self) -> Result<Vec<Texts>> {
-        read(&self.texts, self.target())
-    }
-}
-
-fn read(path: &Path, target: Target) -> Result<Vec<Texts>> {
-    let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let text = String::from_utf8(text).map_err(|_| anyhow!("{} is not UTF-8 text", path.display()))?;
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let texts: Vec<Texts> = lines
-        .map(|(number, line)| match (target, line.split_once('\t')) {
-            (Target::Own, _) => Ok(Texts::single(line)),
-            (Target::Similarity, Some((a, b))) => Ok(Texts::pair(a, b)),
-            (Target::Similarity, None) => Err(anyhow!(
-                "line {} of {} has no tab: the target similarity takes a pair a line, with a tab between",
-                number + 1,
-                path.display()
-            )),
-        })
-        .collect::<Result<_>>()?;
-    if texts.is_empty() {
-        bail!("{} holds no text", path.display());
-    }
-    Ok(texts)
 }

@@ -31,6 +31,25 @@ const DASHES: [(i32, i32); 4] = [(1000, 0), (10, 5), (3, 4), (14, 9)];
 const SIZE: (u32, u32) = (1000, 600);
 
 impl CurvesFigure {
+    /// The pruning curve of a model: a target, mean over so many texts, against the number of heads switched off. The
+    /// mark is the stop rule, “so many heads are spared within so many percent”.
+    pub fn pruning(
+        model: &str,
+        target: String,
+        texts: usize,
+        lines: Vec<Line>,
+        (spared, percent): (usize, f32),
+    ) -> Self {
+        let over = if texts == 1 { "one text".to_owned() } else { format!("mean over {texts} texts") };
+        Self {
+            title: format!("{model}: heads switched off, {over}"),
+            across: "Heads switched off".to_owned(),
+            upwards: target,
+            lines,
+            mark: Some((spared, format!("{spared} heads: within {percent} % of the plain model"))),
+        }
+    }
+
     /// Draws the figure.
     ///
     /// # Errors

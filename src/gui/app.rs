@@ -12,14 +12,14 @@ use super::edits;
 use super::export::{Decision, ExportDialog, Finished, Workshop};
 use super::grid::{Grid, Shown};
 use super::heatmap::Heatmap;
-use super::output::{self, Output, Search};
+use super::output::{Output, Search};
 use super::ranking;
 use super::share::{self, Copied};
 use super::surgery::Surgery;
 use super::text_boxes::TextBoxes;
 use crate::engine::Link;
 use crate::lab::Nearest;
-use crate::run::{ColorMap, Edit, HeadId, HeadPattern, MapRange, Recipe, Run, Texts, ViewSpec, one_line};
+use crate::run::{ColorMap, Edit, HeadId, HeadPattern, MapRange, Recipe, Run, Texts, ViewSpec, one_line, read_lines};
 
 /// What the window opens with.
 #[derive(Debug, Clone)]
@@ -168,13 +168,13 @@ impl HeadlightApp {
     }
 
     fn find_nearest(&mut self, path: &Path) {
-        match output::read_sentences(path) {
-            Ok(sentences) => self.conversation.start(Box::new(Nearest {
+        match read_lines(path) {
+            Ok(lines) => self.conversation.start(Box::new(Nearest {
                 query: self.boxes.a.clone(),
-                sentences: Arc::new(sentences),
+                sentences: Arc::new(lines.into_iter().map(|(_, line)| line.trim().to_owned()).collect()),
                 edits: self.surgery.active(),
             })),
-            Err(cause) => self.news = Some(format!("failed: {cause}")),
+            Err(error) => self.news = Some(format!("failed: {}", one_line(&error))),
         }
     }
 
@@ -360,7 +360,9 @@ impl eframe::App for HeadlightApp {
                         let state = ranking::State {
                             running: self.conversation.experiment(),
                             outcome,
-                            stale: outcome.is_some_and(|found| found.spec.texts.first() != here.as_ref()),
+                            stale: outcome.is_some_and(|found| {
+                                found.spec.examples.first().map(|first| &first.texts) != here.as_ref()
+                            }),
                             shown: self.shows_effects,
                         };
                         ranking::row(ui, &state, &mut actions);

@@ -1,6 +1,6 @@
 //! What the model's output does: the plain model's beside the edited one's, and the difference.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use egui::{Color32, ColorImage, Rect, RichText, Sense, TextEdit, TextureHandle, TextureOptions, Ui, WidgetInfo, vec2};
@@ -171,14 +171,4 @@ fn lines(ran: &Ran, edited: bool) -> Vec<Line> {
         }),
     }
     lines
-}
-
-/// The sentences of a text file, one a line, empty lines left out.
-pub fn read_sentences(path: &Path) -> Result<Vec<String>, String> {
-    let unreadable = |cause: &str| format!("cannot read {}: {cause}", path.display());
-    let bytes = std::fs::read(path).map_err(|error| unreadable(&error.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8 text"))?;
-    let sentences: Vec<String> =
-        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
-    if sentences.is_empty() { Err(unreadable("it holds no sentence")) } else { Ok(sentences) }
 }

@@ -22,7 +22,7 @@ pub struct State<'a> {
 /// The experiment for a text, or for a pair its similarity.
 pub fn experiment(texts: Texts) -> LeaveOneOut {
     let target = if texts.b.is_some() { Target::Similarity } else { Target::Own };
-    LeaveOneOut { texts: Arc::new(vec![texts]), target }
+    LeaveOneOut { examples: Arc::new(vec![texts.into()]), target }
 }
 
 /// The row above the grid.
@@ -44,10 +44,7 @@ pub fn row(ui: &mut Ui, state: &State<'_>, actions: &mut Vec<Action>) {
             actions.push(Action::ShowEffects(shown));
         }
         if state.shown {
-            let target = match outcome.spec.target {
-                Target::Own => "cosine with the plain vector",
-                Target::Similarity => "similarity of A and B",
-            };
+            let target = outcome.spec.target.describe();
             let stale = if state.stale { ", of an earlier text" } else { "" };
             ui.label(RichText::new(format!("what the {target} loses without each head{stale}")).weak());
         }

@@ -4,24 +4,27 @@ use std::sync::Arc;
 use ndarray::{Array2, Axis};
 use tch::{Kind, Tensor};
 
+use super::gauge::Gauge;
+use super::target::{Example, Target};
 use crate::engine::{Experiment, Progress};
 use crate::model::{Batch, Model, ModelError, Probe, Site};
-use crate::run::{PoolingMode, Texts};
+use crate::run::{HeadId, Input};
 
 /// Head importance by gradients (Michel et al. 2019): each head's context is multiplied by a gate ξ = 1, and a head is
-/// as important as the similarity of a pair is sensitive to its gate, I = E |∂ similarity / ∂ξ|.
+/// as important as the target is sensitive to its gate, I = E |∂ target / ∂ξ|.
 ///
-/// A text's own vector has no gradient to give: its cosine with itself is at its maximum.
+/// A text's own vector has no gradient to give, since its cosine with itself is at its maximum, and neither has accuracy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GradientImportance {
-    /// Pairs of texts.
-    pub pairs: Arc<Vec<Texts>>,
+    pub examples: Arc<Vec<Example>>,
+    pub target: Target,
 }
 
 /// Importance of all heads by gradients.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sensitivity {
-    /// E |∂ similarity / ∂ξ|, the absolute value taken for each pair, `[layer, head]`.
+    pub spec: GradientImportance,
+    /// E |∂ target / ∂ξ|, the absolute value taken for each text, `[layer, head]`.
     pub raw: Array2<f32>,
     /// `raw`, each layer scaled to the Euclidean length 1; a layer without signal stays 0.
     pub normalized: Array2<f32>,
@@ -29,12 +32,22 @@ pub struct Sensitivity {
     pub silent: Vec<usize>,
 }
 
+impl Sensitivity {
+    /// Heads with their gradient and the one scaled within its layer, greatest scaled one first.
+    pub fn ranked(&self) -> Vec<(HeadId, f32, f32)> {
+        let all = self.normalized.indexed_iter();
+        let mut heads: Vec<_> = all.map(|(at, &scaled)| (HeadId::new(at.0, at.1), self.raw[at], scaled)).collect();
+        heads.sort_by(|a, b| b.2.total_cmp(&a.2));
+        heads
+    }
+}
+
 /// Below this a layer's gradients are rounding, and scaling them up would show noise.
 const LEAST_SIGNAL: f32 = 1e-7;
 
 impl Experiment for GradientImportance {
     fn name(&self) -> String {
-        format!("gradient importance on {} pairs", self.pairs.len())
+        format!("gradient importance on {} texts", self.examples.len())
     }
 
     fn run(
@@ -44,11 +57,11 @@ impl Experiment for GradientImportance {
     ) -> Result<Box<dyn Any + Send>, ModelError> {
         let info = model.info();
         let mut sum = Array2::<f32>::zeros((info.layers, info.heads));
-        for (done, pair) in self.pairs.iter().enumerate() {
-            progress(Progress { done, total: self.pairs.len() })?;
-            sum += &gradients(model, pair)?.mapv(f32::abs);
+        for (done, example) in self.examples.iter().enumerate() {
+            progress(Progress { done, total: self.examples.len() })?;
+            sum += &gradients(model, &self.target, example)?.mapv(f32::abs);
         }
-        let raw = sum / self.pairs.len().max(1) as f32;
+        let raw = sum / self.examples.len().max(1) as f32;
         let mut normalized = raw.clone();
         let mut silent = Vec::new();
         for (layer, mut row) in normalized.axis_iter_mut(Axis(0)).enumerate() {
@@ -60,15 +73,16 @@ impl Experiment for GradientImportance {
                 silent.push(layer);
             }
         }
-        Ok(Box::new(Sensitivity { raw, normalized, silent }))
+        Ok(Box::new(Sensitivity { spec: self.clone(), raw, normalized, silent }))
     }
 }
 
-/// ∂ similarity / ∂ξ of one pair, `[layer, head]`: one backward pass.
-pub fn gradients(model: &Model, pair: &Texts) -> Result<Array2<f32>, ModelError> {
-    let Some(b) = &pair.b else {
-        return Err(ModelError::BadInput("gradient importance needs pairs of texts".into()));
-    };
+/// ∂ target / ∂ξ of one text or pair, `[layer, head]`: one backward pass.
+///
+/// # Errors
+/// [`ModelError`] if the target has no gradient, or the model nothing to read it from.
+pub fn gradients(model: &Model, target: &Target, example: &Example) -> Result<Array2<f32>, ModelError> {
+    let gauge = Gauge::new(model, target, example)?;
     let info = model.info();
     let shape = [info.layers as i64, info.heads as i64];
     let mut failure = None;
@@ -76,9 +90,12 @@ pub fn gradients(model: &Model, pair: &Texts) -> Result<Array2<f32>, ModelError>
     let gates = tch::with_grad(|| {
         let outcome = (|| -> Result<Tensor, ModelError> {
             let gates = Tensor::f_ones(shape, (Kind::Float, tch::Device::Cpu))?.f_set_requires_grad(true)?;
-            let (a, b) = (vector(model, &pair.a, &gates)?, vector(model, b, &gates)?);
-            let lengths = a.f_norm()?.f_mul(&b.f_norm()?)?;
-            a.f_dot(&b)?.f_div(&lengths)?.f_backward()?;
+            let last = |input: &Input| {
+                let batch = Batch::from_tokens(&[&input.tokens])?;
+                model.encoder().forward_differentiable(&batch, &mut Gates(&gates))
+            };
+            let lasts = gauge.inputs.iter().map(last).collect::<Result<Vec<_>, _>>()?;
+            gauge.differentiable(&lasts)?.f_backward()?;
             Ok(gates.f_grad()?)
         })();
         outcome.map_err(|error| failure = Some(error)).ok()
@@ -91,18 +108,6 @@ pub fn gradients(model: &Model, pair: &Texts) -> Result<Array2<f32>, ModelError>
     let count = values.len();
     gates.f_copy_data(&mut values, count)?;
     Array2::from_shape_vec((info.layers, info.heads), values).map_err(|error| ModelError::BadInput(error.to_string()))
-}
-
-/// A text's vector before scaling, which a cosine does not see, with gates on all heads.
-fn vector(model: &Model, text: &str, gates: &Tensor) -> Result<Tensor, ModelError> {
-    let input = model.tokenize(&Arc::new(Texts::single(text)))?;
-    let batch = Batch::from_tokens(&[&input.tokens])?;
-    let last = model.encoder().forward_differentiable(&batch, &mut Gates(gates))?.f_select(0, 0)?;
-    Ok(match model.info().pooling.mode {
-        PoolingMode::Cls => last.f_select(0, 0)?,
-        PoolingMode::Mean => last.f_mean_dim([0].as_slice(), false, Kind::Float)?,
-        PoolingMode::Max => last.f_amax([0].as_slice(), false)?,
-    })
 }
 
 /// Multiplies each head's context by its gate, `[layer, head]`.

@@ -4,16 +4,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-use super::leave_one_out::{Target, inputs, value};
+use super::gauge::{Gauge, Reading};
+use super::target::{Example, Target};
 use crate::engine::{Experiment, Progress};
 use crate::model::{Batch, Model, ModelError, Probe, Site};
-use crate::run::{Embedding, HeadId, Input, Texts};
+use crate::run::{HeadId, Input};
 
 /// The output against the number of heads that are switched off, in several orders.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sweep {
-    /// Single texts for [`Target::Own`], pairs for [`Target::Similarity`].
-    pub texts: Arc<Vec<Texts>>,
+    pub examples: Arc<Vec<Example>>,
     pub target: Target,
     /// The orders in which heads go, each with its name.
     pub orders: Vec<Order>,
@@ -55,7 +55,7 @@ const ROWS: usize = 25;
 
 impl Experiment for Sweep {
     fn name(&self) -> String {
-        format!("pruning curve on {} texts", self.texts.len())
+        format!("pruning curve on {} texts", self.examples.len())
     }
 
     fn run(
@@ -67,21 +67,22 @@ impl Experiment for Sweep {
         for head in self.orders.iter().flat_map(|order| &order.heads) {
             head.within(layers, heads)?;
         }
-        let total = self.texts.len() * self.orders.len();
+        let total = self.examples.len() * self.orders.len();
         let mut sums: Vec<Vec<f64>> = self.orders.iter().map(|order| vec![0.0; order.heads.len() + 1]).collect();
-        for (number, texts) in self.texts.iter().enumerate() {
-            let sides = inputs(self.target, model, texts)?;
+        for (number, example) in self.examples.iter().enumerate() {
+            let gauge = Gauge::new(model, &self.target, example)?;
             for (at, (order, sums)) in self.orders.iter().zip(&mut sums).enumerate() {
                 progress(Progress { done: number * self.orders.len() + at, total })?;
-                let vectors: Vec<Vec<Embedding>> =
-                    sides.iter().map(|side| pruned(model, side, &order.heads)).collect::<Result<_, _>>()?;
+                let readings: Vec<Vec<Reading>> = (gauge.inputs.iter())
+                    .map(|input| pruned(model, &gauge, input, &order.heads))
+                    .collect::<Result<_, _>>()?;
                 for (gone, sum) in sums.iter_mut().enumerate() {
-                    let sides = vectors.iter().map(|side| (&side[0], &side[gone]));
-                    *sum += f64::from(value(self.target, sides));
+                    let sides = readings.iter().map(|side| (&side[0], &side[gone]));
+                    *sum += f64::from(gauge.value(sides));
                 }
             }
         }
-        let count = self.texts.len().max(1) as f64;
+        let count = self.examples.len().max(1) as f64;
         let curves = self.orders.iter().zip(sums).map(|(order, sums)| Curve {
             name: order.name.clone(),
             values: sums.into_iter().map(|sum| (sum / count) as f32).collect(),
@@ -90,16 +91,16 @@ impl Experiment for Sweep {
     }
 }
 
-/// A text's vector with none, one, two … of these heads off.
-fn pruned(model: &Model, input: &Input, heads: &[HeadId]) -> Result<Vec<Embedding>, ModelError> {
-    let mut vectors = Vec::with_capacity(heads.len() + 1);
+/// What is read of a text with none, one, two … of these heads off.
+fn pruned(model: &Model, gauge: &Gauge<'_>, input: &Input, heads: &[HeadId]) -> Result<Vec<Reading>, ModelError> {
+    let mut readings = Vec::with_capacity(heads.len() + 1);
     let counts: Vec<usize> = (0..=heads.len()).collect();
     for counts in counts.chunks(ROWS) {
         let batch = Batch::from_tokens(&vec![input.tokens.as_slice(); counts.len()])?;
         let last = model.encoder().forward(&batch, &mut FirstHeadsOff { heads, counts })?;
-        vectors.extend(model.embeddings(&last)?);
+        readings.extend(gauge.read(&last)?);
     }
-    Ok(vectors)
+    Ok(readings)
 }
 
 /// In each row of the batch, the first so many heads of the order hand on nothing.

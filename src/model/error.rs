@@ -48,6 +48,9 @@ pub enum ModelError {
     NoTask(Task),
     #[error("this model's vocabulary has no mask, such as [MASK]")]
     NoMask,
+    /// An experiment that this model or this text cannot serve, in a sentence.
+    #[error("{0}")]
+    Unfit(String),
     #[error("no model is open")]
     NotLoaded,
     /// A probe asked for the pass to stop between two layers.

@@ -108,6 +108,11 @@ impl Model {
         Ok(parse_ids(ids, self.info.vocabulary, self.info.positions, self.tokenizer.as_ref())?)
     }
 
+    /// A piece's number in the vocabulary.
+    pub fn piece_id(&self, piece: &str) -> Option<u32> {
+        self.tokenizer.as_ref()?.id(piece)
+    }
+
     /// Whether a piece is a marker of the model's own, such as `[CLS]`.
     pub fn is_marker(&self, piece: &str) -> bool {
         self.tokenizer.as_ref().is_some_and(|tokenizer| tokenizer.is_marker_piece(piece))

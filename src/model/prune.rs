@@ -112,12 +112,7 @@ fn copy_beside(from: &Path, to: &Path, depth: usize) -> Result<(), String> {
             copy_beside(&path, &inner, depth - 1)?;
             // A folder of other weights only, such as `onnx`, leaves nothing behind.
             std::fs::remove_dir(&inner).ok();
-        } else if metadata.is_file()
-            && KINDS.contains(&kind.as_str())
-            && metadata.len() <= MOST_BYTES
-            && !of_weights
-            && name != "config.json"
-        {
+        } else if metadata.is_file() && KINDS.contains(&kind.as_str()) && metadata.len() <= MOST_BYTES && !of_weights {
             std::fs::copy(&path, to.join(&name)).map_err(|error| format!("{}: {error}", path.display()))?;
         }
     }

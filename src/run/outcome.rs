@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use ndarray::{Array1, Array2, Array3};
 
-use super::{AttentionMaps, Edit, Input, ModelInfo, Pooling, Task, TaskOutput};
+use super::{AttentionMaps, Edit, Input, ModelInfo, Pooling, Recipe, Task, TaskOutput};
 
 /// One finished forward pass: everything that views, figures and files are made from.
 #[derive(Debug, Clone)]
@@ -43,6 +43,12 @@ impl Run {
     /// The last layer's output, `[token, hidden]`.
     pub fn last_hidden_state(&self) -> Option<&Array2<f32>> {
         self.hidden.last().map(Arc::as_ref)
+    }
+
+    /// What makes this run again.
+    pub fn recipe(&self) -> Recipe {
+        let masked = self.input.masked.iter().map(|masked| masked.token).collect();
+        Recipe { texts: self.input.texts.clone(), masked, edits: self.edits.clone() }
     }
 
     /// What a task head answers.

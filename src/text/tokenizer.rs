@@ -122,6 +122,11 @@ impl TextEncoder {
         self.tokenizer.id_to_token(id)
     }
 
+    /// A piece's number in the vocabulary.
+    pub fn id(&self, piece: &str) -> Option<u32> {
+        self.tokenizer.token_to_id(piece)
+    }
+
     /// The token that stands for a hidden word, such as `[MASK]`, with its number.
     pub fn mask(&self) -> Option<(u32, String)> {
         let known = ["[MASK]", "<mask>"];

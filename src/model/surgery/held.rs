@@ -1,7 +1,7 @@
 //! What an edit takes from elsewhere: another text, a file that `headlight run` wrote, a corpus.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use directories::ProjectDirs;
@@ -44,8 +44,15 @@ pub struct Sources {
 impl Sources {
     /// Sources whose means over text files are kept in the user's cache.
     pub fn kept() -> Self {
-        let cache = ProjectDirs::from("", "", "headlight").map(|dirs| dirs.cache_dir().join("means"));
-        Self { means: Means::kept_in(cache), ..Self::default() }
+        match ProjectDirs::from("", "", "headlight") {
+            Some(dirs) => Self::kept_in(dirs.cache_dir().join("means")),
+            None => Self::default(),
+        }
+    }
+
+    /// Sources whose means over text files are kept in a folder.
+    pub fn kept_in(folder: PathBuf) -> Self {
+        Self { means: Means::kept_in(folder), ..Self::default() }
     }
 
     /// The run that a source names.

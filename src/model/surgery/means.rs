@@ -47,8 +47,8 @@ struct Growing {
 }
 
 impl Means {
-    pub fn kept_in(folder: Option<PathBuf>) -> Self {
-        Self { folder, ..Self::default() }
+    pub fn kept_in(folder: PathBuf) -> Self {
+        Self { folder: Some(folder), ..Self::default() }
     }
 
     /// The mean over a text file, one text a line: `[layer, head, head_dim]`.
