@@ -164,7 +164,7 @@ fn a_model_that_cannot_be_opened_leaves_the_old_one_in_use() {
     let link = started();
     let bad = link.load("no/such/folder".into());
     match answer(&link, bad) {
-        Response::Failed { cause, .. } => assert!(cause.contains("config.json"), "{cause}"),
+        Response::Failed { cause, .. } => assert!(cause.contains("there is no model “no/such/folder”"), "{cause}"),
         other => panic!("{other:?}"),
     }
     let text = link.submit(forward("the cat"));
@@ -227,8 +227,8 @@ fn a_text_goes_first_while_an_experiment_runs() {
 
 #[test]
 fn maps_beyond_the_budget_are_cut_and_the_run_says_so() {
-    // 3 layers × 4 heads × 20² tokens × 4 bytes, for three runs held at once.
-    let budget = 3 * 3 * 4 * 20 * 20 * 4;
+    // 3 layers × 4 heads × 20² tokens × 4 bytes, for four runs held at once.
+    let budget = 4 * 3 * 4 * 20 * 20 * 4;
     let link = spawn(Options { map_budget: budget, ..Options::default() }, || ());
     link.load(support::tiny_model());
     let text = link.submit(forward(&"cat ".repeat(40)));

@@ -95,7 +95,9 @@ fn a_menu_offers_the_rest_for_heads_layers_and_columns() {
     assert_eq!(choose("Layer 1, head 2", "Uniform attention"), "1.2=uniform");
     assert_eq!(choose("All heads of layer 0", "Mean of this text"), "0.*=mean");
     assert_eq!(choose("Head 1 of every layer", "Look only left (causal)"), "*.1=causal");
-    assert_eq!(choose("Layer 0, head 0, edited", "Freeze this pattern"), "0.0=freeze@text:the cat sat");
+    let frozen =
+        r#"0.0=freeze@run:{"texts":{"a":"the cat sat","b":null},"edits":["1.2=uniform","0.*=mean","*.1=causal"]}"#;
+    assert_eq!(choose("Layer 0, head 0, edited", "Freeze this pattern"), frozen, "the pattern that is shown");
 }
 
 #[test]

@@ -64,7 +64,7 @@ impl From<RangeArg> for MapRange {
 pub fn perform(args: &HeatmapArgs) -> Result<()> {
     // Before the model is loaded for nothing.
     let kind = args.out.as_deref().map(FileKind::of).transpose()?;
-    let model = args.model.open()?;
+    let model = args.input.open(&args.model)?;
     let (layers, heads) = (model.info().layers, model.info().heads);
     if let Some(head) = args.head {
         head.within(layers, heads)?;

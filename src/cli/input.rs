@@ -1,7 +1,6 @@
 //! The arguments that name a model and a text.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
@@ -9,7 +8,8 @@ use clap::Args;
 use super::{note, progress};
 use crate::engine::Progress;
 use crate::model::{Model, Plan, Sources, find_model};
-use crate::run::{Edit, Run, Texts};
+use crate::run::{Edit, Recipe, Run, Texts};
+use crate::session::Session;
 
 #[derive(Debug, Args)]
 pub struct ModelArgs {
@@ -31,7 +31,7 @@ impl ModelArgs {
 #[derive(Debug, Args)]
 pub struct InputArgs {
     /// The sentence.
-    #[arg(long, value_name = "SENTENCE", required_unless_present = "ids")]
+    #[arg(long, value_name = "SENTENCE", required_unless_present_any = ["ids", "session"])]
     pub text: Option<String>,
     /// A second sentence, which makes a pair: [CLS] A [SEP] B [SEP].
     #[arg(long, value_name = "SENTENCE", requires = "text")]
@@ -39,6 +39,9 @@ pub struct InputArgs {
     /// Token numbers instead of text, special tokens included; no tokenizer is needed.
     #[arg(long, value_name = "NUMBERS", conflicts_with_all = ["text", "text_b"])]
     pub ids: Option<String>,
+    /// Take texts, masks, edits and the model from a session that was saved in the window.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "text_b", "ids"])]
+    pub session: Option<PathBuf>,
     /// Do something to heads: HEAD=NAME, as in 3.4=zero, 5.*=uniform or 2.1=cut:4>7. May be given several times.
     #[arg(long = "edit", value_name = "HEAD=NAME")]
     pub edits: Vec<Edit>,
@@ -48,25 +51,37 @@ pub struct InputArgs {
 }
 
 impl InputArgs {
+    /// Opens the model that is named, else that of the session, else the default.
+    pub fn open(&self, model: &ModelArgs) -> Result<Model> {
+        match self.session()? {
+            Some(session) if model.model.is_none() => Ok(Model::open(&find_model(Some(&session.model.place()))?)?),
+            _ => model.open(),
+        }
+    }
+
+    fn session(&self) -> Result<Option<Session>> {
+        Ok(self.session.as_deref().map(Session::read).transpose()?)
+    }
+
     /// Runs the input through a model, and tells what the reader must know of it.
     pub fn run(&self, model: &Model) -> Result<Run> {
+        let texts = Texts { a: self.text.clone().unwrap_or_default(), b: self.text_b.clone() };
+        let recipe = self.session()?.map_or_else(|| Recipe::plain(texts), |session| session.recipe());
         let mut input = match &self.ids {
             Some(ids) => model.input_from_ids(ids)?,
-            None => {
-                let texts = Texts { a: self.text.clone().unwrap_or_default(), b: self.text_b.clone() };
-                model.tokenize(&Arc::new(texts))?
-            }
+            None => model.tokenize(&recipe.texts)?,
         };
-        model.mask(&mut input, &self.masked)?;
+        model.mask(&mut input, &[recipe.masked, self.masked.clone()].concat())?;
+        let edits = [recipe.edits, self.edits.clone()].concat();
         let mut sources = Sources::kept();
         progress::show(|update| {
-            sources.prepare(model, &self.edits, &mut |done, total| {
+            sources.prepare(model, &edits, &mut |done, total| {
                 update(Progress { done, total });
                 Ok(())
             })
         })?;
-        let plan = Plan::new(model, &input, &self.edits, &mut sources)?;
-        let run = model.trace(input, plan, self.edits.clone(), None, &mut ())?.into_run();
+        let plan = Plan::new(model, &input, &edits, &mut sources)?;
+        let run = model.trace(input, plan, edits, None, &mut ())?.into_run();
         for notice in run.notices() {
             note(&notice);
         }

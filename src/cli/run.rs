@@ -19,7 +19,7 @@ pub struct RunArgs {
 }
 
 pub fn perform(args: &RunArgs) -> Result<()> {
-    let model = args.model.open()?;
+    let model = args.input.open(&args.model)?;
     let mut run = args.input.run(&model)?;
     model.answer_everywhere(&mut run)?;
     write_safetensors(&run, &args.out)?;

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use crate::gui::{self, Opening};
 use crate::model::find_model;
 use crate::run::{Texts, one_line};
+use crate::session::Session;
 
 #[derive(Debug, Args)]
 pub struct WindowArgs {
@@ -15,6 +16,9 @@ pub struct WindowArgs {
     /// Open the window with this second sentence, which makes a pair.
     #[arg(long, value_name = "SENTENCE", requires = "text")]
     text_b: Option<String>,
+    /// Go on with a session that was saved in the window.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "model"])]
+    session: Option<PathBuf>,
     /// A model's folder, or the name of one that `headlight models` lists.
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
@@ -37,5 +41,6 @@ pub fn open(args: WindowArgs) -> Result<()> {
         Theme::Light => gui::Theme::Light,
         Theme::Dark => gui::Theme::Dark,
     });
-    Ok(gui::open(Opening { texts, model }, theme)?)
+    let session = args.session.as_deref().map(Session::read).transpose()?;
+    Ok(gui::open(Opening { texts, model, session }, theme)?)
 }

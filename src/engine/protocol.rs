@@ -23,7 +23,7 @@ pub struct Request {
 /// What the engine can do. Every job gets exactly one terminal answer: done, failed or cancelled.
 #[derive(Debug)]
 pub enum Job {
-    /// Opens a model folder; the model in use stays until the new one is ready.
+    /// Opens a model by its folder, or by its name among the models that are found; the model in use stays until the new one is ready.
     Load(PathBuf),
     /// Runs a text through the model. An edit that does not apply to the text, and a mask of a token that is not there,
     /// are left out with a remark. A newer forward job replaces one that waits and stops one that runs.

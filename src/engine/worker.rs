@@ -8,7 +8,7 @@ use tch::Tensor;
 use super::cache::Cache;
 use super::inbox::Inbox;
 use super::protocol::{Experiment, Job, Link, Outcome, Progress, Request, RequestId, Response};
-use crate::model::{Model, ModelError, Probe};
+use crate::model::{Model, ModelError, Probe, find_model};
 use crate::run::{Recipe, one_line, panic_text};
 
 /// How an engine is set up.
@@ -16,7 +16,8 @@ use crate::run::{Recipe, one_line, panic_text};
 pub struct Options {
     /// Memory for attention maps, all runs that are held at once together, in bytes.
     pub map_budget: usize,
-    /// How many runs are held at once: the plain one, the edited one that is shown, and the one that comes.
+    /// How many runs are held at once: the plain one, the edited one that is shown, one that is pinned, and the one that
+    /// comes.
     pub runs_held: usize,
     /// Threads for libtorch; `None` for its own choice.
     pub threads: Option<i32>,
@@ -24,7 +25,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { map_budget: 1 << 30, runs_held: 3, threads: None }
+        Self { map_budget: 1 << 30, runs_held: 4, threads: None }
     }
 }
 
@@ -128,7 +129,7 @@ impl Workbench {
     }
 
     fn load(&mut self, folder: &Path) -> Result<Outcome, ModelError> {
-        let model = Model::open(folder)?;
+        let model = Model::open(&find_model(Some(folder))?)?;
         let info = model.info().clone();
         self.model = Some(model);
         self.cache = Cache::new();

@@ -1,25 +1,31 @@
-//! The window's state, what its drawing asks for, and how that is carried out.
+//! The window's state, what its drawing asks for, and a frame of it.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use egui::{CentralPanel, Context, Key, Modifiers, Panel, RichText, Sides, Ui};
+use egui::{CentralPanel, Context, Key, Modifiers, Panel, RichText, ScrollArea, Sides, Ui};
 use ndarray::Array2;
 
 use super::controls;
 use super::conversation::Conversation;
 use super::edits;
-use super::export::{Decision, ExportDialog, Finished, Workshop};
+use super::experiments::{Experiments, Kind};
+use super::file_dialog::{Asks, Field, FileDialog};
 use super::grid::{Grid, Shown};
 use super::heatmap::Heatmap;
 use super::output::{Output, Search};
+use super::prune::PruneWindow;
 use super::ranking;
-use super::share::{self, Copied};
+use super::share::Copied;
+use super::status;
 use super::surgery::Surgery;
 use super::text_boxes::TextBoxes;
+use super::workshop::Workshop;
 use crate::engine::Link;
-use crate::lab::Nearest;
-use crate::run::{ColorMap, Edit, HeadId, HeadPattern, MapRange, Recipe, Run, Texts, ViewSpec, one_line, read_lines};
+use crate::figure::CurvesFigure;
+use crate::run::{ColorMap, Edit, HeadId, HeadPattern, MapRange, Recipe, Run, Texts, ViewSpec};
+use crate::session::Session;
 
 /// What the window opens with.
 #[derive(Debug, Clone)]
@@ -27,6 +33,8 @@ pub struct Opening {
     pub texts: Texts,
     /// The model's folder, or why there is none.
     pub model: Result<PathBuf, String>,
+    /// A session to go on with: its texts and its model take the place of the others.
+    pub session: Option<Session>,
 }
 
 /// What drawing asks for; carried out once the frame is drawn.
@@ -34,7 +42,6 @@ pub struct Opening {
 pub enum Action {
     Choose(HeadId),
     Copy(ViewSpec, Copied),
-    OpenExport,
     ResetZoom,
     ToggleZero(HeadPattern),
     Edit(Edit),
@@ -54,127 +61,122 @@ pub enum Action {
     /// Ranks heads by leave-one-out on the text that is typed.
     RankHeads,
     ShowEffects(bool),
+    OpenExperiments,
+    StartExperiment(Kind),
+    /// Draws curves for the screen, so many pixels for each hundredth of an inch.
+    DrawCurves(Arc<CurvesFigure>, f32),
+    ExportCurves,
+    /// Switches off the heads that the last curve spares.
+    SwitchOffSpared,
+    PruneSpared,
+    /// Opens the window that prunes for good, for the heads that are off.
+    OfferPruning,
+    Prune,
+    OpenModel(PathBuf),
+    /// Masks a token, or shows it again.
+    ToggleMask(usize),
+    /// Keeps the run that is shown, to patch heads from.
+    Pin,
+    Unpin,
+    AskFile(Asks),
+    /// Opens the system's dialog for a path field.
+    Browse(Field, PathBuf),
+}
+
+/// Tokens that are masked in one text.
+#[derive(Debug, Default)]
+pub(super) struct Masks {
+    pub texts: Texts,
+    pub tokens: BTreeSet<usize>,
+}
+
+impl Masks {
+    /// Those of a text: of another text than they were set in there are none.
+    pub fn of(&self, texts: &Texts) -> Vec<usize> {
+        if self.texts == *texts { self.tokens.iter().copied().collect() } else { Vec::new() }
+    }
 }
 
 /// The program's window.
 pub struct HeadlightApp {
-    conversation: Conversation,
-    boxes: TextBoxes,
-    view: ViewSpec,
+    pub(super) conversation: Conversation,
+    pub(super) boxes: TextBoxes,
+    pub(super) masks: Masks,
+    pub(super) view: ViewSpec,
     grid: Grid,
-    heatmap: Heatmap,
-    workshop: Workshop,
-    output: Output,
-    surgery: Surgery,
+    pub(super) heatmap: Heatmap,
+    pub(super) workshop: Workshop,
+    pub(super) output: Output,
+    pub(super) surgery: Surgery,
+    pub(super) experiments: Experiments,
+    pub(super) pruning: PruneWindow,
+    /// The run that heads are patched from.
+    pub(super) pinned: Option<Arc<Run>>,
     /// The plain model's run is shown, whatever is edited.
-    shows_plain: bool,
-    /// The grid shows the effects that the ranking found in place of maps.
-    shows_effects: bool,
+    pub(super) shows_plain: bool,
+    /// The grid shows what the ranking found in place of maps.
+    pub(super) shows_effects: bool,
     /// How far each head of a run moved from the plain one.
-    movement: Option<(Arc<Run>, Array2<f32>)>,
-    export: Option<ExportDialog>,
+    pub(super) movement: Option<(Arc<Run>, Array2<f32>)>,
+    pub(super) dialog: Option<FileDialog>,
     /// What was done last, for the status line.
-    news: Option<String>,
+    pub(super) news: Option<String>,
 }
 
 impl HeadlightApp {
     /// A window that talks to the engine at the other end of `link`.
     pub fn new(link: Link, opening: Opening) -> Self {
-        let mut conversation = Conversation::new(link);
-        match opening.model {
-            Ok(folder) => conversation.load(folder),
-            Err(cause) => conversation.report(cause),
-        }
-        Self {
-            conversation,
+        let mut app = Self {
+            conversation: Conversation::new(link),
             boxes: TextBoxes::new(opening.texts),
+            masks: Masks::default(),
             view: ViewSpec::default(),
             grid: Grid::default(),
             heatmap: Heatmap::default(),
             workshop: Workshop::default(),
             output: Output::default(),
             surgery: Surgery::default(),
+            experiments: Experiments::default(),
+            pruning: PruneWindow::default(),
+            pinned: None,
             shows_plain: false,
             shows_effects: false,
             movement: None,
-            export: None,
+            dialog: None,
             news: None,
+        };
+        match (opening.model, opening.session) {
+            (_, Some(session)) => app.restore(session),
+            (Ok(folder), None) => app.conversation.load(folder),
+            (Err(cause), None) => app.conversation.report(cause),
         }
+        app
     }
 
     fn receive(&mut self, ctx: &Context) {
         if self.conversation.listen() {
-            self.keep_head_within();
+            self.keep_within();
             if let (Some(run), Some(plain)) = (self.conversation.run(), self.conversation.plain())
                 && !Arc::ptr_eq(run, plain)
             {
                 self.workshop.compare(ctx, plain.clone(), run.clone());
             }
         }
-        for finished in self.workshop.finished() {
-            match finished {
-                Finished::Picture(image) => {
-                    ctx.copy_image(image);
-                    self.news = Some("picture copied".into());
-                }
-                Finished::Movement(run, moved) => self.movement = Some((run, moved)),
-                Finished::Written(path) => {
-                    self.news = Some(format!("written: {}", path.display()));
-                    self.export = None;
-                }
-                Finished::Chosen(path) => {
-                    if let Some(dialog) = &mut self.export {
-                        dialog.path = path.display().to_string();
-                    }
-                }
-                Finished::Failed(cause) => self.news = Some(format!("failed: {cause}")),
-            }
+        if let Some(pinned) = self.conversation.take_pinned() {
+            self.pinned = Some(pinned);
         }
+        self.take_finished(ctx);
     }
 
-    /// Another model may have fewer heads than the one that was looked at.
-    fn keep_head_within(&mut self) {
+    /// Another model may have fewer heads than the one that was looked at, and its heads cannot be patched from a run of
+    /// the other.
+    fn keep_within(&mut self) {
         let Some(run) = self.conversation.run() else { return };
         if self.view.head.within(run.attention.layers(), run.attention.heads()).is_err() {
             self.view.head = HeadId::default();
         }
-    }
-
-    fn apply(&mut self, ctx: &Context, action: Action) {
-        match action {
-            Action::Choose(head) => self.view.head = head,
-            Action::ResetZoom => self.heatmap.reset_zoom(),
-            Action::OpenExport => self.export = Some(ExportDialog::new(&self.view)),
-            Action::Copy(view, what) => self.copy(ctx, view, what),
-            Action::ToggleZero(heads) => self.surgery.toggle_zero(heads),
-            Action::Edit(edit) => self.surgery.add(edit),
-            Action::ToggleCut(edit) => self.surgery.toggle_cut(edit),
-            Action::Scale(heads, factor) => self.surgery.scale_to(heads, factor),
-            Action::SwitchEdit(at) => self.surgery.switch(at),
-            Action::RemoveEdit(at) => self.surgery.remove(at),
-            Action::ClearEdits => self.surgery.clear(),
-            Action::Undo => self.news = self.surgery.undo().map(|step| format!("undone: {step}")),
-            Action::Redo => self.news = self.surgery.redo().map(|step| format!("done again: {step}")),
-            Action::FindNearest(path) => self.find_nearest(&path),
-            Action::RankHeads => {
-                let texts = self.boxes.settled().unwrap_or_default();
-                self.shows_effects = true;
-                self.conversation.start(Box::new(ranking::experiment(texts)));
-            }
-            Action::ShowEffects(shown) => self.shows_effects = shown,
-            Action::CancelExperiment => self.conversation.cancel_experiment(),
-            Action::TogglePlain => self.shows_plain = !self.shows_plain,
-        }
-    }
-
-    fn find_nearest(&mut self, path: &Path) {
-        match read_lines(path) {
-            Ok(lines) => self.conversation.start(Box::new(Nearest {
-                query: self.boxes.a.clone(),
-                sentences: Arc::new(lines.into_iter().map(|(_, line)| line.trim().to_owned()).collect()),
-                edits: self.surgery.active(),
-            })),
-            Err(error) => self.news = Some(format!("failed: {}", one_line(&error))),
+        if self.pinned.as_ref().is_some_and(|pinned| !Arc::ptr_eq(&pinned.model, &run.model)) {
+            self.pinned = None;
         }
     }
 
@@ -189,17 +191,17 @@ impl HeadlightApp {
 
     /// What is asked of the engine for these texts.
     fn recipe(&self, texts: Texts) -> Recipe {
-        Recipe { texts: Arc::new(texts), masked: Vec::new(), edits: self.surgery.active() }
+        Recipe { masked: self.masks.of(&texts), texts: Arc::new(texts), edits: self.surgery.active() }
     }
 
     /// The run that is shown.
-    fn shown(&self) -> Option<&Arc<Run>> {
+    pub(super) fn shown(&self) -> Option<&Arc<Run>> {
         if self.shows_plain { self.conversation.plain() } else { self.conversation.run() }
     }
 
     /// Keys that act while no text box has the focus.
     fn keys(&self, ui: &Ui, actions: &mut Vec<Action>) {
-        if ui.ctx().text_edit_focused() || self.export.is_some() {
+        if ui.ctx().text_edit_focused() || self.dialog.is_some() {
             return;
         }
         // Space presses the button that has the focus, if one has.
@@ -207,6 +209,9 @@ impl HeadlightApp {
         ui.input_mut(|input| {
             if free && input.consume_key(Modifiers::NONE, Key::Space) {
                 actions.push(Action::ToggleZero(self.view.head.into()));
+            }
+            if input.consume_key(Modifiers::NONE, Key::P) {
+                actions.push(Action::Pin);
             }
             if input.consume_key(Modifiers::NONE, Key::B) {
                 actions.push(Action::TogglePlain);
@@ -221,70 +226,16 @@ impl HeadlightApp {
         });
     }
 
-    fn copy(&mut self, ctx: &Context, view: ViewSpec, what: Copied) {
-        let Some(run) = self.shown() else { return };
-        let text = match what {
-            Copied::Picture => return self.workshop.draw(ctx, run.clone(), view),
-            Copied::Row(query) => share::row_as_tsv(run, &view, query),
-            Copied::Command => Ok(share::command(run, &view)),
-        };
-        self.news = Some(match text {
-            Ok(text) => {
-                ctx.copy_text(text);
-                if what == Copied::Command { "command copied".into() } else { "row copied".into() }
-            }
-            Err(error) => format!("failed: {}", one_line(&error)),
-        });
-    }
-
-    fn show_status(&self, ui: &mut Ui) {
-        ui.horizontal(|ui| {
-            match self.conversation.model() {
-                Some(model) => ui.label(RichText::new(&model.name).strong()),
-                None => ui.label("no model"),
-            };
-            if let Some(run) = self.conversation.run() {
-                ui.separator();
-                let tokens = run.attention.tokens();
-                ui.label(format!("{tokens} tokens"));
-                ui.separator();
-                ui.label(format!("{:.1} ms", run.elapsed.as_secs_f64() * 1e3))
-                    .on_hover_text("Wall-clock of the last forward pass, from tokens to captured attention");
-            }
-            if self.conversation.updating() {
-                ui.separator();
-                ui.label("updating…");
-            }
-            let edits = self.surgery.active().len();
-            if edits > 0 {
-                ui.separator();
-                ui.label(if edits == 1 { "1 edit".to_owned() } else { format!("{edits} edits") });
-            }
-            if let Some(news) = &self.news {
-                ui.separator();
-                ui.label(news);
-            }
-        });
-    }
-
-    fn show_notices(&self, ui: &mut Ui) {
-        let notices = self.shown().map(|run| run.notices()).unwrap_or_default();
-        let warning = ui.visuals().warn_fg_color;
-        for notice in notices {
-            ui.label(RichText::new(format!("⚠ {notice}")).color(warning));
-        }
-        if let Some(trouble) = self.conversation.trouble() {
-            let error = ui.visuals().error_fg_color;
-            ui.label(RichText::new(format!("⚠ {trouble}")).color(error));
-        }
-    }
-
     fn show_controls(&mut self, ui: &mut Ui, actions: &mut Vec<Action>) {
         ui.horizontal_wrapped(|ui| {
             let HeadId { layer, head } = self.view.head;
             ui.heading(format!("Layer {layer}, head {head}"));
             if self.surgery.is_zero(self.view.head) && !self.shows_plain {
                 ui.label(RichText::new("off").strong());
+            }
+            if self.conversation.run().is_some_and(|run| run.model.pruned.contains(&self.view.head)) {
+                ui.label(RichText::new("pruned").strong())
+                    .on_hover_text("This head was cut out of the model's weights");
             }
             ui.separator();
             controls::choice(ui, "Colours", &mut self.view.colors, ColorMap::ALL, ColorMap::name);
@@ -294,7 +245,7 @@ impl HeadlightApp {
                 actions.push(Action::ResetZoom);
             }
             if ui.button("Export…").on_hover_text("Write this picture to a PNG or SVG file").clicked() {
-                actions.push(Action::OpenExport);
+                actions.push(Action::AskFile(Asks::Picture));
             }
         });
         ui.horizontal(|ui| {
@@ -305,19 +256,52 @@ impl HeadlightApp {
             if check.on_hover_text("Show the model without the edits, and back (B)").clicked() {
                 actions.push(Action::TogglePlain);
             }
+            let help = "Keep the run that is shown, so that heads can be patched from it (P)";
+            if ui.button("Pin run").on_hover_text(help).clicked() {
+                actions.push(Action::Pin);
+            }
         });
     }
 
-    fn show_dialogs(&mut self, ui: &Ui) {
-        let Some(decision) = self.export.as_mut().and_then(|dialog| dialog.show(ui)) else { return };
-        match (decision, self.shown()) {
-            (Decision::Write(path), Some(run)) => {
-                let as_shown = self.heatmap.as_shown(run, &self.view);
-                self.workshop.write(ui.ctx(), run.clone(), as_shown, path);
-            }
-            (Decision::Browse(path), _) => self.workshop.ask_for_path(ui.ctx(), &path),
-            (Decision::Close, _) | (Decision::Write(_), None) => self.export = None,
+    fn show_dialogs(&mut self, ui: &Ui, actions: &mut Vec<Action>) {
+        if self.experiments.open {
+            self.experiments.show(ui, &self.conversation, actions);
         }
+        if self.pruning.open {
+            self.pruning.show(ui, &self.conversation, actions);
+        }
+        if let Some(decision) = self.dialog.as_mut().and_then(|dialog| dialog.show(ui)) {
+            self.decide(ui.ctx(), decision);
+        }
+    }
+
+    fn show_grid(&mut self, ui: &mut Ui, run: &Arc<Run>, actions: &mut Vec<Action>) {
+        let movement = self.movement.as_ref().filter(|(of, _)| Arc::ptr_eq(of, run));
+        let movement = movement.map(|(_, moved)| moved);
+        let furthest = movement.map(|moved| moved.iter().copied().fold(0.0, f32::max));
+        let pinned = self.pinned.as_deref();
+        Panel::bottom("edits").resizable(true).default_size(150.0).show(ui, |ui| {
+            ui.add_space(4.0);
+            edits::list(ui, &self.surgery, pinned, furthest, actions);
+        });
+        CentralPanel::no_frame().show(ui, |ui| {
+            ui.add_space(4.0);
+            let outcome = self.conversation.ranking();
+            let here = self.boxes.settled();
+            let state = ranking::State {
+                running: self.conversation.experiment(),
+                outcome,
+                stale: outcome.is_some_and(|found| found.is_stale(here.as_ref())),
+                shown: self.shows_effects,
+            };
+            ranking::row(ui, &state, actions);
+            // Of another model's heads there is nothing to show.
+            let dim = (run.attention.layers(), run.attention.heads());
+            let ranking = outcome.filter(|found| self.shows_effects && found.values().dim() == dim);
+            let (view, surgery, furthest) = (&self.view, &self.surgery, furthest.unwrap_or(0.0));
+            let shown = Shown { run, view, surgery, movement, furthest, ranking, pinned };
+            self.grid.show(ui, &shown, actions);
+        });
     }
 }
 
@@ -337,52 +321,25 @@ impl eframe::App for HeadlightApp {
             ui.add_space(4.0);
         });
         Panel::bottom("status").show(ui, |ui| {
-            Sides::new().show(ui, |ui| self.show_status(ui), controls::choose_theme);
+            Sides::new().show(
+                ui,
+                |ui| self.show_status(ui),
+                |ui| {
+                    controls::choose_theme(ui);
+                    status::session_menu(ui, &mut actions);
+                },
+            );
         });
         self.keys(ui, &mut actions);
         let run = self.shown().cloned();
         if let Some(run) = &run {
             let width = ui.available_width();
-            Panel::left("all heads").resizable(true).default_size(width * 0.45).size_range(160.0..=width * 0.8).show(
-                ui,
-                |ui| {
-                    let movement = self.movement.as_ref().filter(|(of, _)| Arc::ptr_eq(of, run));
-                    let movement = movement.map(|(_, moved)| moved);
-                    let furthest = movement.map(|moved| moved.iter().copied().fold(0.0, f32::max));
-                    Panel::bottom("edits").resizable(true).default_size(150.0).show(ui, |ui| {
-                        ui.add_space(4.0);
-                        edits::list(ui, &self.surgery, furthest, &mut actions);
-                    });
-                    CentralPanel::no_frame().show(ui, |ui| {
-                        ui.add_space(4.0);
-                        let outcome = self.conversation.importance();
-                        let here = self.boxes.settled();
-                        let state = ranking::State {
-                            running: self.conversation.experiment(),
-                            outcome,
-                            stale: outcome.is_some_and(|found| {
-                                found.spec.examples.first().map(|first| &first.texts) != here.as_ref()
-                            }),
-                            shown: self.shows_effects,
-                        };
-                        ranking::row(ui, &state, &mut actions);
-                        // Of another model's heads there is nothing to show.
-                        let fits =
-                            |effects: &&Array2<f32>| effects.dim() == (run.attention.layers(), run.attention.heads());
-                        let importance = outcome.map(|found| &found.effect).filter(fits);
-                        let importance = importance.filter(|_| self.shows_effects);
-                        let (view, surgery) = (&self.view, &self.surgery);
-                        let shown =
-                            Shown { run, view, surgery, movement, furthest: furthest.unwrap_or(0.0), importance };
-                        self.grid.show(ui, &shown, &mut actions);
-                    });
-                },
-            );
-        }
-        if run.is_some() {
-            Panel::bottom("output").show(ui, |ui| {
+            let left = Panel::left("all heads").resizable(true).default_size(width * 0.45);
+            left.size_range(160.0..=width * 0.8).show(ui, |ui| self.show_grid(ui, run, &mut actions));
+            let most = ui.available_height() * 0.6;
+            Panel::bottom("output").resizable(true).max_size(most).show(ui, |ui| {
                 ui.add_space(4.0);
-                self.show_output(ui, &mut actions);
+                ScrollArea::vertical().id_salt("output").show(ui, |ui| self.show_output(ui, &mut actions));
                 ui.add_space(4.0);
             });
         }
@@ -402,7 +359,7 @@ impl eframe::App for HeadlightApp {
                 }
             }
         });
-        self.show_dialogs(ui);
+        self.show_dialogs(ui, &mut actions);
         for action in actions {
             self.apply(ui.ctx(), action);
         }

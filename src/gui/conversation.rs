@@ -1,10 +1,12 @@
 //! What the window and the engine are saying to each other.
 
+use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::ranking::Ranking;
 use crate::engine::{Experiment, Job, Link, Outcome, Progress, Ran, RequestId, Response};
-use crate::lab::{Importance, NearestOutcome};
+use crate::lab::{Importance, NearestOutcome, PruneOutcome, PruningCurveOutcome, Rerun, Sensitivity};
 use crate::run::{ModelInfo, Recipe, Run};
 
 /// Sends texts to the engine, keeps the latest answer, and drops those that are no longer wanted.
@@ -19,8 +21,45 @@ pub struct Conversation {
     ran: Option<Ran>,
     trouble: Option<String>,
     experiment: Option<(RequestId, Progress)>,
+    /// What went wrong with the last experiment.
+    experiment_trouble: Option<String>,
+    found: Found,
+    /// A run that is being made again, to be pinned; then that run.
+    pinning: Option<RequestId>,
+    pinned: Option<Arc<Run>>,
+}
+
+/// What experiments found last, each kind by itself.
+#[derive(Debug, Default)]
+struct Found {
     nearest: Option<NearestOutcome>,
-    importance: Option<Importance>,
+    ranking: Option<Ranking>,
+    curve: Option<PruningCurveOutcome>,
+    pruned: Option<PruneOutcome>,
+}
+
+impl Found {
+    fn take(&mut self, outcome: Box<dyn Any + Send>) {
+        let outcome = match outcome.downcast::<NearestOutcome>() {
+            Ok(nearest) => return self.nearest = Some(*nearest),
+            Err(other) => other,
+        };
+        let outcome = match outcome.downcast::<Importance>() {
+            Ok(found) => return self.ranking = Some(Ranking::LeaveOneOut(*found)),
+            Err(other) => other,
+        };
+        let outcome = match outcome.downcast::<Sensitivity>() {
+            Ok(found) => return self.ranking = Some(Ranking::Gradient(*found)),
+            Err(other) => other,
+        };
+        match outcome.downcast::<PruningCurveOutcome>() {
+            Ok(found) => {
+                self.ranking = Some(Ranking::LeaveOneOut(found.importance.clone()));
+                self.curve = Some(*found);
+            }
+            Err(other) => self.pruned = other.downcast().ok().map(|found| *found),
+        }
+    }
 }
 
 impl Conversation {
@@ -34,8 +73,10 @@ impl Conversation {
             ran: None,
             trouble: None,
             experiment: None,
-            nearest: None,
-            importance: None,
+            experiment_trouble: None,
+            found: Found::default(),
+            pinning: None,
+            pinned: None,
         }
     }
 
@@ -59,6 +100,7 @@ impl Conversation {
     /// Starts an experiment; one that runs is given up.
     pub fn start(&mut self, experiment: Box<dyn Experiment>) {
         self.cancel_experiment();
+        self.experiment_trouble = None;
         self.experiment = Some((self.link.submit(Job::Experiment(experiment)), Progress { done: 0, total: 0 }));
     }
 
@@ -68,6 +110,16 @@ impl Conversation {
         }
     }
 
+    /// Makes a run again that was pinned.
+    pub fn pin(&mut self, recipe: Recipe) {
+        self.pinning = Some(self.link.submit(Job::Experiment(Box::new(Rerun { recipe }))));
+    }
+
+    /// The run that was made again, once.
+    pub fn take_pinned(&mut self) -> Option<Arc<Run>> {
+        self.pinned.take()
+    }
+
     /// How far the running experiment has come.
     pub fn experiment(&self) -> Option<Progress> {
         self.experiment.map(|(_, progress)| progress)
@@ -75,12 +127,32 @@ impl Conversation {
 
     /// What the last search for the nearest sentences found.
     pub fn nearest(&self) -> Option<&NearestOutcome> {
-        self.nearest.as_ref()
+        self.found.nearest.as_ref()
     }
 
     /// What the last ranking of heads found.
-    pub fn importance(&self) -> Option<&Importance> {
-        self.importance.as_ref()
+    pub fn ranking(&self) -> Option<&Ranking> {
+        self.found.ranking.as_ref()
+    }
+
+    /// What the last pruning curve found.
+    pub fn curve(&self) -> Option<&PruningCurveOutcome> {
+        self.found.curve.as_ref()
+    }
+
+    /// What the last pruning wrote.
+    pub fn pruned(&self) -> Option<&PruneOutcome> {
+        self.found.pruned.as_ref()
+    }
+
+    /// Why the last experiment failed, or could not be started.
+    pub fn experiment_trouble(&self) -> Option<&str> {
+        self.experiment_trouble.as_deref()
+    }
+
+    /// Says why an experiment cannot be started.
+    pub fn refuse_experiment(&mut self, cause: String) {
+        self.experiment_trouble = Some(cause);
     }
 
     /// Takes in the engine's answers. True if there is a new run.
@@ -93,6 +165,8 @@ impl Conversation {
             match answer {
                 Response::Done { outcome: Outcome::Loaded(info), .. } if self.loading == Some(id) => {
                     self.model = Some(info);
+                    // What was found belongs to the model before.
+                    self.found = Found { pruned: self.found.pruned.take(), ..Found::default() };
                 }
                 Response::Done { outcome: Outcome::Run(ran), .. } if self.is_wanted(id) => {
                     self.ran = Some(ran);
@@ -107,14 +181,17 @@ impl Conversation {
                         *seen = progress;
                     }
                 }
+                Response::Done { outcome: Outcome::Experiment(outcome), .. } if self.pinning == Some(id) => {
+                    self.pinned = outcome.downcast::<Arc<Run>>().ok().map(|run| *run);
+                }
                 Response::Done { outcome: Outcome::Experiment(outcome), .. } => {
-                    match outcome.downcast::<NearestOutcome>() {
-                        Ok(nearest) => self.nearest = Some(*nearest),
-                        Err(other) => self.importance = other.downcast().ok().map(|found| *found),
-                    }
+                    self.found.take(outcome);
+                }
+                Response::Failed { cause, .. } if self.pinning == Some(id) => {
+                    self.trouble = Some(format!("the pinned run cannot be made again: {cause}"));
                 }
                 Response::Failed { cause, .. } if self.experiment.is_some_and(|(running, _)| running == id) => {
-                    self.trouble = Some(cause);
+                    self.experiment_trouble = Some(cause);
                 }
                 // Without a model every text fails: what the reader needs to hear is why there is none.
                 Response::Failed { cause, .. }

@@ -3,29 +3,72 @@
 use egui::{RichText, Slider, Ui};
 
 use super::app::Action;
+use super::file_dialog::Asks;
 use super::surgery::Surgery;
-use crate::run::{Edit, HeadPattern, Intervention, Recipe, Source};
+use crate::figure::printable;
+use crate::run::{Edit, HeadPattern, Intervention, Run, Source};
+
+/// What a context menu of heads needs to know.
+#[derive(Clone, Copy)]
+pub struct Offer<'a> {
+    pub surgery: &'a Surgery,
+    /// The run that is shown.
+    pub run: &'a Run,
+    pub pinned: Option<&'a Run>,
+}
 
 /// Entries of a context menu that do something to heads.
-pub fn menu(ui: &mut Ui, heads: HeadPattern, surgery: &Surgery, here: &Recipe, actions: &mut Vec<Action>) {
-    let zeroed =
-        surgery.entries().iter().any(|entry| entry.edit.heads == heads && entry.edit.what == Intervention::Zero);
+pub fn menu(ui: &mut Ui, heads: HeadPattern, offer: &Offer<'_>, actions: &mut Vec<Action>) {
+    let entries = offer.surgery.entries();
+    let zeroed = entries.iter().any(|entry| entry.edit.heads == heads && entry.edit.what == Intervention::Zero);
     let name = if zeroed { "Switch on again" } else { "Switch off (zero)" };
     if ui.button(name).on_hover_text("The head hands on nothing, as if it were pruned").clicked() {
         actions.push(Action::ToggleZero(heads));
         ui.close();
     }
-    let mut offer = |name: &str, help: &str, what: Intervention| {
+    let mut entry = |ui: &mut Ui, name: &str, help: &str, what: Intervention| {
         if ui.button(name).on_hover_text(help).clicked() {
             actions.push(Action::Edit(Edit { heads, what }));
             ui.close();
         }
     };
-    offer("Uniform attention", "Every token gets the same weight", Intervention::Uniform);
-    offer("Mean of this text", "Every token is handed the mean of what the head hands on", Intervention::Mean(None));
-    offer("Look only left (causal)", "Tokens to the right of the query get no weight", Intervention::Causal);
-    let freeze = Intervention::Freeze(Source::Run(Box::new(here.clone())));
-    offer("Freeze this pattern", "Hold the pattern that these heads have now, while the text changes", freeze);
+    entry(ui, "Uniform attention", "Every token gets the same weight", Intervention::Uniform);
+    entry(
+        ui,
+        "Mean of this text",
+        "Every token is handed the mean of what the head hands on",
+        Intervention::Mean(None),
+    );
+    entry(ui, "Look only left (causal)", "Tokens to the right of the query get no weight", Intervention::Causal);
+    let here = Source::Run(Box::new(offer.run.recipe()));
+    let help = "Hold the pattern that these heads have now, while the text changes";
+    entry(ui, "Freeze this pattern", help, Intervention::Freeze(here));
+    ui.separator();
+    match offer.pinned {
+        Some(pinned) if pinned.attention.tokens() == offer.run.attention.tokens() => {
+            let source = || Source::Run(Box::new(pinned.recipe()));
+            let help = "Give these heads the attention that they had in the pinned run";
+            entry(ui, "Patch weights from the pinned run", help, Intervention::PatchWeights(source()));
+            let help = "Let these heads hand on what they handed on in the pinned run";
+            entry(ui, "Patch context from the pinned run", help, Intervention::PatchContext(source()));
+        }
+        pinned => {
+            let why = match pinned {
+                None => "Pin a run first (P): heads can then be patched from it".to_owned(),
+                Some(pinned) => format!(
+                    "The pinned run has {} tokens and this one {}: patching needs as many",
+                    pinned.attention.tokens(),
+                    offer.run.attention.tokens()
+                ),
+            };
+            ui.add_enabled(false, egui::Button::new("Patch from the pinned run")).on_disabled_hover_text(why);
+        }
+    }
+    if ui.button("Mean over a text file…").on_hover_text("The mean of what the head hands on over many texts").clicked()
+    {
+        actions.push(Action::AskFile(Asks::Corpus(heads)));
+        ui.close();
+    }
 }
 
 /// A slider that scales what the chosen head hands on.
@@ -41,8 +84,8 @@ pub fn scale_slider(ui: &mut Ui, heads: HeadPattern, now: f32, actions: &mut Vec
 /// The edits in their order, each with a switch, and the history.
 ///
 /// `furthest` is how far the head that moved most is from the plain model, in nats.
-pub fn list(ui: &mut Ui, surgery: &Surgery, furthest: Option<f32>, actions: &mut Vec<Action>) {
-    ui.horizontal(|ui| {
+pub fn list(ui: &mut Ui, surgery: &Surgery, pinned: Option<&Run>, furthest: Option<f32>, actions: &mut Vec<Action>) {
+    ui.horizontal_wrapped(|ui| {
         ui.label(RichText::new("Edits").strong());
         let mut button = |name: &str, help: &str, enabled: bool, action: Action| {
             if ui.add_enabled(enabled, egui::Button::new(name)).on_hover_text(help).clicked() {
@@ -52,7 +95,16 @@ pub fn list(ui: &mut Ui, surgery: &Surgery, furthest: Option<f32>, actions: &mut
         button("Undo", "Ctrl+Z", surgery.can_undo(), Action::Undo);
         button("Redo", "Ctrl+Shift+Z", surgery.can_redo(), Action::Redo);
         button("Remove all", "Undo brings them back", !surgery.entries().is_empty(), Action::ClearEdits);
+        button("Prune for good…", "Write a model folder without some heads", true, Action::OfferPruning);
     });
+    if let Some(pinned) = pinned {
+        ui.horizontal(|ui| {
+            if ui.small_button("✕").on_hover_text("Forget the pinned run").clicked() {
+                actions.push(Action::Unpin);
+            }
+            ui.add(egui::Label::new(describe(pinned)).truncate());
+        });
+    }
     if surgery.entries().is_empty() && !surgery.can_undo() {
         ui.label(
             RichText::new(
@@ -71,12 +123,13 @@ pub fn list(ui: &mut Ui, surgery: &Surgery, furthest: Option<f32>, actions: &mut
         for (at, entry) in surgery.entries().iter().enumerate() {
             ui.horizontal(|ui| {
                 let mut on = entry.on;
-                if ui.checkbox(&mut on, entry.edit.to_string()).on_hover_text("Switch off and on").changed() {
-                    actions.push(Action::SwitchEdit(at));
-                }
                 let remove = ui.small_button("✕").on_hover_text(format!("Remove {}", entry.edit));
                 if remove.clicked() {
                     actions.push(Action::RemoveEdit(at));
+                }
+                let switch = ui.checkbox(&mut on, shortened(&entry.edit.to_string()));
+                if switch.on_hover_text(format!("{}: switch off and on", entry.edit)).changed() {
+                    actions.push(Action::SwitchEdit(at));
                 }
             });
         }
@@ -86,4 +139,23 @@ pub fn list(ui: &mut Ui, surgery: &Surgery, furthest: Option<f32>, actions: &mut
             }
         });
     });
+}
+
+/// An edit's words, where they are long only as far as they tell it apart.
+fn shortened(words: &str) -> String {
+    const MOST: usize = 60;
+    let words = printable(words);
+    if words.chars().count() <= MOST { words } else { words.chars().take(MOST).chain(['…']).collect() }
+}
+
+/// “Pinned: the cat sat (5 tokens, 2 edits)”
+fn describe(pinned: &Run) -> String {
+    let texts = &pinned.input.texts;
+    let b = texts.b.as_ref().map_or(String::new(), |b| format!(" / {}", printable(b)));
+    let edits = match pinned.edits.len() {
+        0 => String::new(),
+        1 => ", 1 edit".to_owned(),
+        count => format!(", {count} edits"),
+    };
+    format!("Pinned: {}{b} ({} tokens{edits})", printable(&texts.a), pinned.attention.tokens())
 }

@@ -10,11 +10,12 @@ use ndarray::Array2;
 use rayon::prelude::*;
 
 use super::app::Action;
-use super::edits;
+use super::edits::{self, Offer};
+use super::ranking::Ranking;
 use super::share::{self, Copied};
 use super::surgery::Surgery;
 use crate::figure::{Palette, paint_attention};
-use crate::run::{ColorMap, HeadId, HeadPattern, MapRange, Recipe, Run, ViewSpec};
+use crate::run::{ColorMap, HeadId, HeadPattern, MapRange, Run, ViewSpec};
 
 /// Thumbnails of all heads in one texture.
 #[derive(Default)]
@@ -54,8 +55,16 @@ pub struct Shown<'a> {
     pub movement: Option<&'a Array2<f32>>,
     /// How far the head that moved most did.
     pub furthest: f32,
-    /// The effect of each head, `[layer, head]`, which takes the place of the maps.
-    pub importance: Option<&'a Array2<f32>>,
+    /// What is known of each head's worth, which takes the place of the maps.
+    pub ranking: Option<&'a Ranking>,
+    /// The run that was pinned, from which heads can be patched.
+    pub pinned: Option<&'a Run>,
+}
+
+impl Shown<'_> {
+    fn menu(&self) -> Offer<'_> {
+        Offer { surgery: self.surgery, run: self.run, pinned: self.pinned }
+    }
 }
 
 const HEADER: f32 = 34.0;
@@ -63,7 +72,7 @@ const GAP: f32 = 3.0;
 
 impl Grid {
     pub fn show(&mut self, ui: &mut Ui, shown: &Shown<'_>, actions: &mut Vec<Action>) {
-        let Shown { run, view, surgery, .. } = *shown;
+        let Shown { run, view, .. } = *shown;
         let (layers, heads) = (run.attention.layers(), run.attention.heads());
         let space = ui.available_size();
         let width = (space.x - HEADER) / heads as f32;
@@ -77,7 +86,7 @@ impl Grid {
             let origin = area.min + Vec2::splat(HEADER);
             let tile = tile_pixels((cell.min_elem() - GAP) * ui.pixels_per_point(), run.attention.tokens());
             let key = AtlasKey { run: run.clone(), colors: view.colors, range: view.range, tile };
-            let scale = shown.importance.map(|effects| EffectScale::of(effects, view.colors));
+            let scale = shown.ranking.map(|ranking| EffectScale::of(ranking.values(), view.colors));
             // Thumbnails that are not shown are not painted.
             let texture = if scale.is_none() { self.texture(ui, key) } else { egui::TextureId::default() };
             headers(ui, area, cell, shown, actions);
@@ -88,11 +97,13 @@ impl Grid {
                     pos2(head.head as f32 / heads as f32, head.layer as f32 / layers as f32),
                     vec2(1.0 / heads as f32, 1.0 / layers as f32),
                 );
-                match shown.importance.zip(scale.as_ref()) {
+                match shown.ranking.zip(scale.as_ref()) {
                     None => {
                         ui.painter().image(texture, rect, uv, Color32::WHITE);
                     }
-                    Some((effects, scale)) => draw_effect(ui, rect, effects[(head.layer, head.head)], scale),
+                    Some((ranking, scale)) => {
+                        draw_effect(ui, rect, ranking.values()[(head.layer, head.head)], scale);
+                    }
                 }
                 let response = thumbnail(ui, rect, head, shown);
                 if response.clicked() {
@@ -100,13 +111,7 @@ impl Grid {
                     actions.push(if toggles { Action::ToggleZero(head.into()) } else { Action::Choose(head) });
                 }
                 response.context_menu(|ui| {
-                    edits::menu(
-                        ui,
-                        head.into(),
-                        surgery,
-                        &Recipe { texts: run.input.texts.clone(), ..Recipe::default() },
-                        actions,
-                    );
+                    edits::menu(ui, head.into(), &shown.menu(), actions);
                     ui.separator();
                     let of_head = ViewSpec { head, crop: None, ..view.clone() };
                     share::menu(ui, &of_head, &[Copied::Picture, Copied::Command], actions);
@@ -197,6 +202,7 @@ fn thumbnail(ui: &Ui, rect: Rect, head: HeadId, shown: &Shown<'_>) -> Response {
     let (zero, touched) = (shown.surgery.is_zero(head), shown.surgery.touches(head));
     let name = format!("Layer {}, head {}", head.layer, head.head);
     let state = match (zero, touched) {
+        _ if shown.run.model.pruned.contains(&head) => ", pruned",
         (true, _) => ", off",
         (false, true) => ", edited",
         (false, false) => "",
@@ -236,9 +242,7 @@ fn thumbnail(ui: &Ui, rect: Rect, head: HeadId, shown: &Shown<'_>) -> Response {
     } else if response.hovered() || response.has_focus() {
         painter.rect_stroke(rect, 1.0, Stroke::new(1.5, visuals.text_color()), StrokeKind::Outside);
     }
-    let effect = shown.importance.and_then(|effects| effects.get((head.layer, head.head)));
-    let effect = effect
-        .map_or(String::new(), |effect| format!("\neffect {effect:+.5}: what the target loses without this head"));
+    let effect = shown.ranking.map_or(String::new(), |ranking| format!("\n{}", ranking.explain(head.layer, head.head)));
     let moved = match shown.movement {
         Some(_) => format!("\nmoved {moved:.4} nats from the plain model (Jensen–Shannon, at most 0.6931)"),
         None => String::new(),
@@ -279,14 +283,6 @@ fn header(ui: &Ui, at: Pos2, size: Vec2, heads: HeadPattern, shown: &Shown<'_>, 
     if response.clicked() && ui.input(|input| input.modifiers.command) {
         actions.push(Action::ToggleZero(heads));
     }
-    response.context_menu(|ui| {
-        edits::menu(
-            ui,
-            heads,
-            shown.surgery,
-            &Recipe { texts: shown.run.input.texts.clone(), ..Recipe::default() },
-            actions,
-        )
-    });
+    response.context_menu(|ui| edits::menu(ui, heads, &shown.menu(), actions));
     response.on_hover_text(format!("{name}: right-click for what can be done to them"));
 }

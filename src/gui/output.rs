@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use egui::{Color32, ColorImage, Rect, RichText, Sense, TextEdit, TextureHandle, TextureOptions, Ui, WidgetInfo, vec2};
+use egui::{Color32, ColorImage, Rect, RichText, Sense, TextureHandle, TextureOptions, Ui, WidgetInfo, vec2};
 
+use super::answers;
 use super::app::Action;
+use super::file_dialog::{Field, path_row};
 use super::ranking;
 use crate::engine::{Progress, Ran};
 use crate::figure::{Palette, paint, printable};
@@ -18,7 +20,7 @@ use crate::run::{ColorMap, Run};
 pub struct Output {
     map: Option<ChangeMap>,
     /// A text file of sentences, one a line.
-    sentences: String,
+    pub sentences: String,
 }
 
 struct ChangeMap {
@@ -49,10 +51,13 @@ impl Output {
                 ui.label(line.text).on_hover_text(line.help);
             }
         });
+        answers::show(ui, ran, edited, actions);
         if edited {
             self.show_map(ui, ran, colors);
         }
-        ui.collapsing("Nearest sentences", |ui| self.show_search(ui, search, actions));
+        if ran.run.model.is_sentence_model() {
+            ui.collapsing("Nearest sentences", |ui| self.show_search(ui, search, actions));
+        }
     }
 
     fn show_map(&mut self, ui: &mut Ui, ran: &Ran, colors: ColorMap) {
@@ -96,17 +101,14 @@ impl Output {
     }
 
     fn show_search(&mut self, ui: &mut Ui, search: &Search<'_>, actions: &mut Vec<Action>) {
-        ui.horizontal(|ui| {
-            let label = ui.label("Text file, one sentence a line");
-            ui.add(TextEdit::singleline(&mut self.sentences).desired_width(260.0)).labelled_by(label.id);
-            match search.running {
-                None => {
-                    if ui.button("Find").clicked() {
-                        actions.push(Action::FindNearest(PathBuf::from(self.sentences.trim())));
-                    }
+        path_row(ui, "Text file, one sentence a line", Field::Sentences, &mut self.sentences, actions);
+        ui.horizontal(|ui| match search.running {
+            None => {
+                if ui.button("Find").clicked() {
+                    actions.push(Action::FindNearest(PathBuf::from(self.sentences.trim())));
                 }
-                Some(progress) => ranking::running(ui, progress, actions),
             }
+            Some(progress) => ranking::running(ui, progress, actions),
         });
         let Some(outcome) = search.outcome else { return };
         if search.stale {
@@ -165,10 +167,11 @@ fn lines(ran: &Ran, edited: bool) -> Vec<Line> {
             let own = cosine(ran.plain.embedding.values.view(), ran.run.embedding.values.view());
             lines.push(Line { text: format!("sentence vector with its plain one: {own:.4}"), help: OWN });
         }
-        None => lines.push(Line {
+        None if ran.run.model.is_sentence_model() => lines.push(Line {
             text: "a second sentence brings similarity, an edit what it does".to_owned(),
             help: "Switch a head off with Space",
         }),
+        None => {}
     }
     lines
 }

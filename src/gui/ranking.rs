@@ -1,18 +1,98 @@
-//! Ranking heads by leave-one-out on the text that is shown.
+//! Which heads matter, as the grid shows it, and the row above the grid.
 
 use std::sync::Arc;
 
 use egui::{ProgressBar, RichText, Ui};
+use ndarray::Array2;
 
 use super::app::Action;
 use crate::engine::Progress;
-use crate::lab::{Importance, LeaveOneOut, Target};
+use crate::lab::{Example, Importance, LeaveOneOut, Sensitivity, Target};
 use crate::run::Texts;
+
+/// What an experiment found about heads.
+#[derive(Debug, Clone)]
+pub enum Ranking {
+    LeaveOneOut(Importance),
+    Gradient(Sensitivity),
+}
+
+impl Ranking {
+    /// A number for each head, `[layer, head]`.
+    pub fn values(&self) -> &Array2<f32> {
+        match self {
+            Self::LeaveOneOut(found) => &found.effect,
+            Self::Gradient(found) => &found.normalized,
+        }
+    }
+
+    fn examples(&self) -> &[Example] {
+        match self {
+            Self::LeaveOneOut(found) => &found.spec.examples,
+            Self::Gradient(found) => &found.spec.examples,
+        }
+    }
+
+    /// It was found on one text, and that is another one than is typed now.
+    pub fn is_stale(&self, here: Option<&Texts>) -> bool {
+        match self.examples() {
+            [one] => Some(&one.texts) != here,
+            _ => false,
+        }
+    }
+
+    /// What the numbers are.
+    pub fn describe(&self) -> String {
+        let texts = match self.examples().len() {
+            1 => String::new(),
+            count => format!(", mean over {count} texts"),
+        };
+        match self {
+            Self::LeaveOneOut(found) => {
+                let (mean, deviation) = found.random_head();
+                let target = found.spec.target.describe();
+                let verb = if found.spec.target.is_cost() { "falls by" } else { "loses" };
+                format!(
+                    "what the {target} {verb} without each head{texts}; a head at random: {mean:+.4} ± {deviation:.4}"
+                )
+            }
+            Self::Gradient(found) => {
+                let silent = match found.silent.as_slice() {
+                    [] => String::new(),
+                    layers => {
+                        let layers: Vec<String> = layers.iter().map(usize::to_string).collect();
+                        format!("; no signal in layer {}", layers.join(", "))
+                    }
+                };
+                let target = found.spec.target.describe();
+                format!("how sensitive the {target} is to each head, scaled in each layer{texts}{silent}")
+            }
+        }
+    }
+
+    /// A head's number in words.
+    pub fn explain(&self, layer: usize, head: usize) -> String {
+        let at = [layer, head];
+        match self {
+            Self::LeaveOneOut(found) => {
+                let interval = found.interval.as_ref().and_then(|interval| interval.get(at));
+                let interval = interval.map_or(String::new(), |half| format!(" ± {half:.5} (95 %)"));
+                let effect = found.effect.get(at).copied().unwrap_or(0.0);
+                format!("effect {effect:+.5}{interval}: what the target loses without this head")
+            }
+            Self::Gradient(found) => {
+                let (scaled, raw) = (found.normalized.get(at), found.raw.get(at));
+                let number = |value: Option<&f32>| value.copied().unwrap_or(0.0);
+                format!("importance {:.4}, mean |gradient| {:.3e}", number(scaled), number(raw))
+            }
+        }
+    }
+}
 
 /// What is known of the ranking.
 pub struct State<'a> {
     pub running: Option<Progress>,
-    pub outcome: Option<&'a Importance>,
+    pub outcome: Option<&'a Ranking>,
     /// The text has changed since.
     pub stale: bool,
     /// The grid shows effects in place of maps.
@@ -38,15 +118,18 @@ pub fn row(ui: &mut Ui, state: &State<'_>, actions: &mut Vec<Action>) {
             }
             Some(progress) => running(ui, progress, actions),
         }
+        let help = "Rank heads on a file of texts and by other measures, and draw pruning curves";
+        if ui.button("Experiments…").on_hover_text(help).clicked() {
+            actions.push(Action::OpenExperiments);
+        }
         let Some(outcome) = state.outcome else { return };
         let mut shown = state.shown;
         if ui.checkbox(&mut shown, "Show effects").on_hover_text("Effects of heads in place of their maps").changed() {
             actions.push(Action::ShowEffects(shown));
         }
         if state.shown {
-            let target = outcome.spec.target.describe();
             let stale = if state.stale { ", of an earlier text" } else { "" };
-            ui.label(RichText::new(format!("what the {target} loses without each head{stale}")).weak());
+            ui.label(RichText::new(format!("{}{stale}", outcome.describe())).weak());
         }
     });
 }

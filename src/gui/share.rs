@@ -55,6 +55,9 @@ pub fn command(run: &Run, view: &ViewSpec) -> String {
     if let Some(b) = &run.input.texts.b {
         option("text-b", b);
     }
+    for masked in &run.input.masked {
+        option("mask", &masked.token.to_string());
+    }
     for edit in &run.edits {
         option("edit", &edit.to_string());
     }

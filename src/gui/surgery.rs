@@ -148,6 +148,33 @@ impl Surgery {
         }
     }
 
+    /// The heads that are off, in a model of so many layers and heads.
+    pub fn off(&self, layers: usize, heads: usize) -> Vec<HeadId> {
+        HeadId::all(layers, heads).filter(|head| self.is_zero(*head)).collect()
+    }
+
+    /// Switches several heads off in one step; those that are off by themselves already stay.
+    pub fn switch_off(&mut self, heads: &[HeadId]) {
+        let edits = heads.iter().map(|&head| Edit { heads: head.into(), what: Intervention::Zero });
+        let new: Vec<Entry> = edits
+            .filter(|edit| !self.entries.iter().any(|entry| entry.on && entry.edit == *edit))
+            .map(|edit| Entry { edit, on: true })
+            .collect();
+        if !new.is_empty() {
+            self.change(format!("zero {} heads", new.len()), |entries| {
+                entries.retain(|entry| !new.iter().any(|new| new.edit == entry.edit));
+                entries.extend(new);
+            });
+        }
+    }
+
+    /// Puts other edits in the place of all, as one step.
+    pub fn replace(&mut self, name: String, new: Vec<Entry>) {
+        if self.entries != new {
+            self.change(name, |entries| *entries = new);
+        }
+    }
+
     /// Takes the last step back; its name, if there was one.
     pub fn undo(&mut self) -> Option<String> {
         let step = self.done.pop()?;

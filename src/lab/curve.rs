@@ -22,6 +22,8 @@ pub struct PruningCurve {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PruningCurveOutcome {
     pub spec: PruningCurve,
+    /// The name of the model.
+    pub model: String,
     pub importance: Importance,
     pub sweep: SweepOutcome,
 }
@@ -62,7 +64,7 @@ impl Experiment for PruningCurve {
         let sweep: SweepOutcome = outcome_of(
             sweep.run(model, &mut |progress_of| progress(Progress { done: first + progress_of.done, total }))?,
         )?;
-        Ok(Box::new(PruningCurveOutcome { spec: self.clone(), importance, sweep }))
+        Ok(Box::new(PruningCurveOutcome { spec: self.clone(), model: model.info().name.clone(), importance, sweep }))
     }
 }
 

@@ -6,13 +6,16 @@ mod gradient;
 mod leave_one_out;
 mod nearest;
 mod prune;
+mod rerun;
 mod sweep;
 mod target;
 
+pub use crate::model::PrunedShape;
 pub use curve::{LEAST_FIRST, PruningCurve, PruningCurveOutcome};
 pub use gradient::{GradientImportance, Sensitivity, gradients};
 pub use leave_one_out::{Importance, LeaveOneOut};
 pub use nearest::{Nearest, NearestOutcome, Neighbour};
 pub use prune::{Prune, PruneOutcome, Speed, Weight};
+pub use rerun::Rerun;
 pub use sweep::{Curve, Order, Sweep, SweepOutcome};
 pub use target::{Example, NoTarget, Target};

@@ -26,7 +26,7 @@ impl Stage {
     pub fn silent(texts: Texts) -> Self {
         let (commands, from_window) = channel();
         let (responses, to_window) = channel();
-        let opening = Opening { texts, model: Ok("models/scripted".into()) };
+        let opening = Opening { texts, model: Ok("models/scripted".into()), session: None };
         let harness = Harness::builder()
             .with_size(vec2(1280.0, 720.0))
             .allow_missing_glyphs()

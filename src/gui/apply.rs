@@ -1,0 +1,258 @@
+//! Carrying out what drawing asked for.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use egui::Context;
+
+use super::app::{Action, HeadlightApp, Masks};
+use super::file_dialog::{Asks, Decision, Field, FileDialog};
+use super::ranking;
+use super::share::{self, Copied};
+use super::surgery::Entry;
+use super::workshop::Finished;
+use crate::engine::Experiment;
+use crate::figure::HeatmapFigure;
+use crate::lab::Nearest;
+use crate::run::{Edit, Intervention, ViewSpec, one_line, read_lines};
+use crate::session::{ModelName, SavedEdit, Session};
+
+impl HeadlightApp {
+    pub(super) fn apply(&mut self, ctx: &Context, action: Action) {
+        match action {
+            Action::Choose(head) => self.view.head = head,
+            Action::ResetZoom => self.heatmap.reset_zoom(),
+            Action::Copy(view, what) => self.copy(ctx, view, what),
+            Action::ToggleZero(heads) => self.surgery.toggle_zero(heads),
+            Action::Edit(edit) => self.surgery.add(edit),
+            Action::ToggleCut(edit) => self.surgery.toggle_cut(edit),
+            Action::Scale(heads, factor) => self.surgery.scale_to(heads, factor),
+            Action::SwitchEdit(at) => self.surgery.switch(at),
+            Action::RemoveEdit(at) => self.surgery.remove(at),
+            Action::ClearEdits => self.surgery.clear(),
+            Action::Undo => self.news = self.surgery.undo().map(|step| format!("undone: {step}")),
+            Action::Redo => self.news = self.surgery.redo().map(|step| format!("done again: {step}")),
+            Action::TogglePlain => self.shows_plain = !self.shows_plain,
+            Action::ToggleMask(token) => self.toggle_mask(token),
+            Action::Pin => self.pin(),
+            Action::Unpin => self.pinned = None,
+            Action::FindNearest(path) => self.find_nearest(&path),
+            Action::RankHeads => {
+                let texts = self.boxes.settled().unwrap_or_default();
+                self.shows_effects = true;
+                self.conversation.start(Box::new(ranking::experiment(texts)));
+            }
+            Action::OpenExperiments => self.experiments.open = true,
+            Action::StartExperiment(kind) => {
+                let texts = self.boxes.settled().unwrap_or_default();
+                self.shows_effects = true;
+                let experiment = self.experiments.make(kind, texts, self.conversation.model().map(Arc::as_ref));
+                self.start(experiment);
+            }
+            Action::ShowEffects(shown) => self.shows_effects = shown,
+            Action::CancelExperiment => self.conversation.cancel_experiment(),
+            Action::DrawCurves(figure, scale) => self.workshop.draw_curves(ctx, figure, scale),
+            Action::SwitchOffSpared => {
+                let heads = self.experiments.spared(&self.conversation).to_vec();
+                self.surgery.switch_off(&heads);
+            }
+            Action::PruneSpared => {
+                let heads = self.experiments.spared(&self.conversation).to_vec();
+                self.pruning.offer(heads, self.conversation.model().map(Arc::as_ref));
+            }
+            Action::OfferPruning => {
+                let model = self.conversation.model().map(Arc::as_ref);
+                let off = model.map(|model| self.surgery.off(model.layers, model.heads)).unwrap_or_default();
+                self.pruning.offer(off, model);
+            }
+            Action::Prune => {
+                let experiment = self.pruning.make(self.conversation.model().map(Arc::as_ref));
+                self.start(experiment);
+            }
+            Action::OpenModel(folder) => self.conversation.load(folder),
+            Action::AskFile(asks) => self.ask_file(asks),
+            Action::ExportCurves => self.ask_file(Asks::Curves),
+            Action::Browse(field, path) => self.workshop.ask_for_path(ctx, field, &path),
+        }
+    }
+
+    fn start(&mut self, experiment: Result<Box<dyn Experiment>, String>) {
+        match experiment {
+            Ok(experiment) => self.conversation.start(experiment),
+            Err(cause) => self.conversation.refuse_experiment(cause),
+        }
+    }
+
+    fn ask_file(&mut self, asks: Asks) {
+        let name = match asks {
+            Asks::Picture => self.view.file_name(),
+            Asks::Curves => "curve.png".to_owned(),
+            Asks::SaveSession => "session.json".to_owned(),
+            Asks::OpenSession | Asks::Corpus(_) => String::new(),
+        };
+        self.dialog = Some(FileDialog::new(asks, &name));
+    }
+
+    /// What the reader decided in the file dialog.
+    pub(super) fn decide(&mut self, ctx: &Context, decision: Decision) {
+        match decision {
+            Decision::Close => self.dialog = None,
+            Decision::Browse(asks, path) => self.workshop.ask_for_path(ctx, Field::Dialog(asks), &path),
+            Decision::Take(asks, path) => match asks {
+                Asks::Picture => {
+                    let Some(run) = self.shown().cloned() else { return };
+                    let view = self.heatmap.as_shown(&run, &self.view);
+                    self.workshop.write_figure(ctx, path, move || HeatmapFigure::new(&run, &view).draw());
+                }
+                Asks::Curves => {
+                    let Some(figure) = self.experiments.figure().cloned() else { return };
+                    self.workshop.write_figure(ctx, path, move || figure.draw());
+                }
+                Asks::SaveSession => self.save_session(&path),
+                Asks::OpenSession => self.open_session(&path),
+                Asks::Corpus(heads) => {
+                    // Read once here, so that a wrong path is told beside the dialog; the mean is found by the engine.
+                    match read_lines(&path) {
+                        Ok(_) => {
+                            self.surgery.add(Edit { heads, what: Intervention::Mean(Some(path)) });
+                            self.dialog = None;
+                        }
+                        Err(error) => self.news = Some(format!("failed: {}", one_line(&error))),
+                    }
+                }
+            },
+        }
+    }
+
+    /// Work of other threads that is done.
+    pub(super) fn take_finished(&mut self, ctx: &Context) {
+        for finished in self.workshop.finished() {
+            match finished {
+                Finished::Picture(image) => {
+                    ctx.copy_image(image);
+                    self.news = Some("picture copied".into());
+                }
+                Finished::Movement(run, moved) => self.movement = Some((run, moved)),
+                Finished::Curves(figure, image) => self.experiments.receive(ctx, figure, image),
+                Finished::Written(path) => {
+                    self.news = Some(format!("written: {}", path.display()));
+                    self.dialog = None;
+                }
+                Finished::Chosen(field, path) => self.fill(field, &path),
+                Finished::Failed(cause) => self.news = Some(format!("failed: {cause}")),
+            }
+        }
+    }
+
+    /// Puts a path that was chosen where it was asked for.
+    fn fill(&mut self, field: Field, path: &Path) {
+        let path = path.display().to_string();
+        match (field, &mut self.dialog) {
+            (Field::Dialog(asks), Some(dialog)) if dialog.asks == asks => dialog.path = path,
+            (Field::Dialog(_), _) => {}
+            (Field::Texts, _) => self.experiments.texts = path,
+            (Field::Sentences, _) => self.output.sentences = path,
+            (Field::Pruned, _) => self.pruning.out = path,
+        }
+    }
+
+    fn toggle_mask(&mut self, token: usize) {
+        let Some(texts) = self.boxes.settled() else { return };
+        if self.masks.texts != texts {
+            self.masks = Masks { texts, tokens: Default::default() };
+        }
+        if !self.masks.tokens.remove(&token) {
+            self.masks.tokens.insert(token);
+        }
+    }
+
+    fn pin(&mut self) {
+        self.pinned = self.shown().cloned();
+        if self.pinned.is_some() {
+            self.news = Some("run pinned: heads can be patched from it".into());
+        }
+    }
+
+    fn find_nearest(&mut self, path: &Path) {
+        match read_lines(path) {
+            Ok(lines) => self.conversation.start(Box::new(Nearest {
+                query: self.boxes.a.clone(),
+                sentences: Arc::new(lines.into_iter().map(|(_, line)| line.trim().to_owned()).collect()),
+                edits: self.surgery.active(),
+            })),
+            Err(error) => self.news = Some(format!("failed: {}", one_line(&error))),
+        }
+    }
+
+    fn copy(&mut self, ctx: &Context, view: ViewSpec, what: Copied) {
+        let Some(run) = self.shown() else { return };
+        let text = match what {
+            Copied::Picture => return self.workshop.draw(ctx, run.clone(), view),
+            Copied::Row(query) => share::row_as_tsv(run, &view, query),
+            Copied::Command => Ok(share::command(run, &view)),
+        };
+        self.news = Some(match text {
+            Ok(text) => {
+                ctx.copy_text(text);
+                if what == Copied::Command { "command copied".into() } else { "row copied".into() }
+            }
+            Err(error) => format!("failed: {}", one_line(&error)),
+        });
+    }
+
+    fn save_session(&mut self, path: &Path) {
+        let texts = self.boxes.settled().unwrap_or_default();
+        let model = self.conversation.model();
+        let session = Session {
+            version: Session::VERSION,
+            model: model.map_or_else(ModelName::default, |model| ModelName {
+                name: model.name.clone(),
+                folder: model.folder.clone(),
+            }),
+            masked: self.masks.of(&texts),
+            texts,
+            edits: (self.surgery.entries().iter())
+                .map(|entry| SavedEdit { edit: entry.edit.clone(), on: entry.on })
+                .collect(),
+            view: self.view.clone(),
+            pinned: self.pinned.as_ref().map(|run| run.recipe()),
+        };
+        match session.write(path) {
+            Ok(()) => {
+                self.news = Some(format!("written: {}", path.display()));
+                self.dialog = None;
+            }
+            Err(error) => self.news = Some(format!("failed: {}", one_line(&error))),
+        }
+    }
+
+    fn open_session(&mut self, path: &Path) {
+        match Session::read(path) {
+            Ok(session) => {
+                self.news = Some(format!("opened: {}", path.display()));
+                self.dialog = None;
+                self.restore(session);
+            }
+            Err(error) => self.news = Some(format!("failed: {}", one_line(&error))),
+        }
+    }
+
+    /// Goes on with a session; its numbers are computed again.
+    pub(super) fn restore(&mut self, session: Session) {
+        let place = session.model.place();
+        let open =
+            self.conversation.model().is_some_and(|model| model.folder == place || model.name == session.model.name);
+        if !open && place != PathBuf::new() {
+            self.conversation.load(place);
+        }
+        self.masks = Masks { texts: session.texts.clone(), tokens: session.masked.into_iter().collect() };
+        self.boxes = super::text_boxes::TextBoxes::new(session.texts);
+        let entries = session.edits.into_iter().map(|saved| Entry { edit: saved.edit, on: saved.on });
+        self.surgery.replace("open session".into(), entries.collect());
+        self.view = session.view;
+        self.pinned = None;
+        if let Some(recipe) = session.pinned {
+            self.conversation.pin(recipe);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Work that is too slow for a frame: drawing figures, writing files, asking for a path, comparing runs.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use egui::{ColorImage, Context};
+use ndarray::Array2;
+
+use super::file_dialog::Field;
+use crate::figure::{CurvesFigure, FigureError, FileKind, HeatmapFigure, Svg};
+use crate::metrics::movement;
+use crate::run::{Run, ViewSpec, one_line};
+
+/// Pixels for each hundredth of an inch.
+pub const SCALE: f32 = 2.0;
+
+/// What came of a piece of work.
+pub enum Finished {
+    /// A picture for the clipboard.
+    Picture(ColorImage),
+    /// How far each head of an edited run moved from the plain one, `[layer, head]`.
+    Movement(Arc<Run>, Array2<f32>),
+    /// Curves as a picture for the screen.
+    Curves(Arc<CurvesFigure>, ColorImage),
+    Written(PathBuf),
+    /// The path that the reader chose in the system's dialog, and for what.
+    Chosen(Field, PathBuf),
+    Failed(String),
+}
+
+/// Works on threads of its own, so that the window never waits.
+pub struct Workshop {
+    sender: Sender<Finished>,
+    finished: Receiver<Finished>,
+}
+
+impl Default for Workshop {
+    fn default() -> Self {
+        let (sender, finished) = channel();
+        Self { sender, finished }
+    }
+}
+
+impl Workshop {
+    /// What has been finished since the last call.
+    pub fn finished(&self) -> Vec<Finished> {
+        self.finished.try_iter().collect()
+    }
+
+    /// Draws a picture for the clipboard.
+    pub fn draw(&self, ctx: &Context, run: Arc<Run>, view: ViewSpec) {
+        self.start(ctx, move || {
+            Some(match image(HeatmapFigure::new(&run, &view).draw(), SCALE) {
+                Ok(image) => Finished::Picture(image),
+                Err(error) => Finished::Failed(one_line(&error)),
+            })
+        });
+    }
+
+    /// Draws curves for the screen, `scale` pixels for each hundredth of an inch.
+    pub fn draw_curves(&self, ctx: &Context, figure: Arc<CurvesFigure>, scale: f32) {
+        self.start(ctx, move || {
+            Some(match image(figure.draw(), scale) {
+                Ok(image) => Finished::Curves(figure, image),
+                Err(error) => Finished::Failed(one_line(&error)),
+            })
+        });
+    }
+
+    /// Finds how far each head of an edited run moved from the plain one.
+    pub fn compare(&self, ctx: &Context, plain: Arc<Run>, edited: Arc<Run>) {
+        self.start(ctx, move || {
+            movement(&plain.attention, &edited.attention).map(|moved| Finished::Movement(edited, moved))
+        });
+    }
+
+    /// Draws a figure into a file; its ending says whether as PNG or SVG.
+    pub fn write_figure(
+        &self,
+        ctx: &Context,
+        path: PathBuf,
+        draw: impl FnOnce() -> Result<Svg, FigureError> + Send + 'static,
+    ) {
+        self.start(ctx, move || {
+            let written = FileKind::of(&path).and_then(|kind| draw()?.write(&path, kind, SCALE));
+            Some(match written {
+                Ok(()) => Finished::Written(path),
+                Err(error) => Finished::Failed(one_line(&error)),
+            })
+        });
+    }
+
+    /// Opens the system's own file dialog.
+    pub fn ask_for_path(&self, ctx: &Context, field: Field, suggested: &Path) {
+        let name = suggested.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let (kind, endings) = field.kind();
+        let mut dialog = rfd::FileDialog::new();
+        if !endings.is_empty() {
+            dialog = dialog.add_filter(kind, endings);
+        }
+        if field.saves() {
+            dialog = dialog.set_file_name(name);
+        }
+        self.start(ctx, move || {
+            let chosen = if field.saves() { dialog.save_file() } else { dialog.pick_file() };
+            chosen.map(|path| Finished::Chosen(field, path))
+        });
+    }
+
+    fn start(&self, ctx: &Context, work: impl FnOnce() -> Option<Finished> + Send + 'static) {
+        let (ctx, sender) = (ctx.clone(), self.sender.clone());
+        std::thread::spawn(move || {
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+            let outcome = outcome.unwrap_or_else(|_| Some(Finished::Failed("an internal fault stopped this".into())));
+            if let Some(outcome) = outcome {
+                sender.send(outcome).ok();
+                ctx.request_repaint();
+            }
+        });
+    }
+}
+
+fn image(drawn: Result<Svg, FigureError>, scale: f32) -> Result<ColorImage, FigureError> {
+    let pixels = drawn?.to_pixels(scale)?;
+    Ok(ColorImage::from_rgba_premultiplied([pixels.width, pixels.height], &pixels.rgba))
+}
