@@ -1,50 +1,15 @@
 //! Each sub-command as a process: what it writes, what it prints where, and its exit code.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a test may stop at what it did not expect
 
+#[path = "support/program.rs"]
+mod program;
 mod support;
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
+use program::{headlight_in, refusal, success, tiny};
 use safetensors::{Dtype, SafeTensors};
-
-fn headlight(arguments: &[&str]) -> Output {
-    headlight_in(Path::new("."), arguments)
-}
-
-fn headlight_in(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_headlight"))
-        .current_dir(folder)
-        .args(arguments)
-        .env("RUST_BACKTRACE", "1") // errors are one line even so
-        .env_remove("DISPLAY")
-        .env_remove("WAYLAND_DISPLAY")
-        .env_remove("WAYLAND_SOCKET")
-        .output()
-        .unwrap()
-}
-
-/// The one line that a failing call writes to standard error.
-fn refusal(arguments: &[&str], code: i32) -> String {
-    let output = headlight(arguments);
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
-    assert!(output.stdout.is_empty(), "{arguments:?} wrote to standard output");
-    assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
-    assert!(error.starts_with("headlight: "), "{error}");
-    error
-}
-
-fn success(arguments: &[&str]) -> (String, String) {
-    let output = headlight(arguments);
-    let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {err}");
-    (out, err)
-}
-
-fn tiny() -> String {
-    support::tiny_model().display().to_string()
-}
 
 #[test]
 fn run_writes_what_the_documentation_says() {

@@ -184,7 +184,7 @@ fn a_running_experiment_reports_and_can_be_cancelled() {
     let (began, wait_for_it) = channel();
     let endless = link.submit(experiment(move |_, progress| {
         for done in 0.. {
-            progress(Progress { done, total: 10 })?;
+            progress(Progress::new(done, 10))?;
             began.send(()).ok();
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -210,7 +210,7 @@ fn a_text_goes_first_while_an_experiment_runs() {
     let (began, wait_for_it) = channel();
     let endless = link.submit(experiment(move |_, progress| {
         for done in 0.. {
-            progress(Progress { done, total: 10 })?;
+            progress(Progress::new(done, 10))?;
             began.send(()).ok();
         }
         Ok(())
@@ -303,7 +303,7 @@ fn every_request_of_a_random_flood_gets_exactly_one_terminal_answer() {
                 0 => sent.push(link.load(support::tiny_model())),
                 1 => sent.push(link.load("no/such/folder".into())),
                 2 => sent.push(link.submit(experiment(|_, _| panic!("on purpose")))),
-                3 => sent.push(link.submit(experiment(|_, progress| progress(Progress { done: 0, total: 1 })))),
+                3 => sent.push(link.submit(experiment(|_, progress| progress(Progress::new(0, 1))))),
                 4 => link.cancel(sent[random.usize(0..sent.len())]),
                 _ => sent.push(link.submit(forward(&"cat ".repeat(random.usize(0..20))))),
             }

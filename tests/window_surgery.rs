@@ -174,7 +174,7 @@ fn the_nearest_sentences_are_sought_with_progress_and_can_be_cancelled() {
     stage.harness.run();
     let request = stage.requests().pop().expect("an experiment");
     assert!(format!("{request:?}").contains("nearest of 3 sentences"), "{request:?}");
-    let progress = Progress { done: 1, total: 3 };
+    let progress = Progress::new(1, 3);
     stage.responses.send(Response::Progress { id: request.id, progress }).unwrap();
     stage.harness.step();
     assert!(stage.shows("1 of 3"));

@@ -76,7 +76,7 @@ impl InputArgs {
         let mut sources = Sources::kept();
         progress::show(|update| {
             sources.prepare(model, &edits, &mut |done, total| {
-                update(Progress { done, total });
+                update(Progress::new(done, total));
                 Ok(())
             })
         })?;

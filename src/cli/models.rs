@@ -4,6 +4,7 @@ use clap::Args;
 use super::input::ModelArgs;
 use super::{note, print};
 use crate::model::{Config, list_models, model_folders};
+use crate::run::TaskInfo;
 
 #[derive(Debug, Args)]
 pub struct ModelsArgs {
@@ -61,5 +62,16 @@ fn describe(model: &ModelArgs) -> Result<()> {
         known(info.has_pooler),
         info.pooling.describe(),
     ));
+    if info.tasks.is_empty() {
+        print("task\tnone\n");
+    }
+    for TaskInfo { task, labels, .. } in &info.tasks {
+        let labels = if labels.is_empty() { String::new() } else { format!(": {}", labels.join(", ")) };
+        print(&format!("task\t{}{labels}\n", task.name()));
+    }
+    if !info.pruned.is_empty() {
+        let heads: Vec<String> = info.pruned.iter().map(ToString::to_string).collect();
+        print(&format!("pruned\t{}\n", heads.join(" ")));
+    }
     Ok(())
 }

@@ -56,10 +56,18 @@ impl std::fmt::Debug for dyn Experiment {
 }
 
 /// How far a job has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Progress {
     pub done: usize,
     pub total: usize,
+    /// What has been found so far, of the kind of the outcome, where the experiment can tell.
+    pub found: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl Progress {
+    pub fn new(done: usize, total: usize) -> Self {
+        Self { done, total, found: None }
+    }
 }
 
 /// What is sent to the engine.

@@ -172,7 +172,7 @@ fn run_forward(
         model.mask(&mut input, &[token]).ok();
     }
     cache.prepare(model, &forward.edits, &mut |done, total| {
-        desk.send(Response::Progress { id, progress: Progress { done, total } });
+        desk.send(Response::Progress { id, progress: Progress::new(done, total) });
         let wanted = desk.wants(id) && !desk.inbox.has_forward();
         if wanted { Ok(()) } else { Err(ModelError::Stopped) }
     })?;

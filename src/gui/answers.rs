@@ -22,6 +22,8 @@ pub fn show(ui: &mut Ui, ran: &Ran, edited: bool, actions: &mut Vec<Action>) {
         let answer = Answer { info, plain, now, run: &ran.run, edited };
         match info.task {
             Task::MaskedLm => masked_words(ui, &answer, actions),
+            // Of a single text there is no next one to judge.
+            Task::NextSentence if ran.run.input.texts.b.is_none() => {}
             Task::SequenceClassification | Task::NextSentence => classes(ui, &answer),
             Task::TokenClassification => labels(ui, &answer),
             Task::QuestionAnswering => spans(ui, &answer),

@@ -101,7 +101,7 @@ impl Conversation {
     pub fn start(&mut self, experiment: Box<dyn Experiment>) {
         self.cancel_experiment();
         self.experiment_trouble = None;
-        self.experiment = Some((self.link.submit(Job::Experiment(experiment)), Progress { done: 0, total: 0 }));
+        self.experiment = Some((self.link.submit(Job::Experiment(experiment)), Progress::new(0, 0)));
     }
 
     pub fn cancel_experiment(&mut self) {
@@ -121,8 +121,8 @@ impl Conversation {
     }
 
     /// How far the running experiment has come.
-    pub fn experiment(&self) -> Option<Progress> {
-        self.experiment.map(|(_, progress)| progress)
+    pub fn experiment(&self) -> Option<&Progress> {
+        self.experiment.as_ref().map(|(_, progress)| progress)
     }
 
     /// What the last search for the nearest sentences found.
@@ -174,11 +174,13 @@ impl Conversation {
                     fresh = true;
                 }
                 Response::Progress { progress, .. } => {
-                    if let Some((_, seen)) = self.wanted.as_mut().filter(|(wanted, _)| *wanted == id) {
-                        *seen = Some(progress);
-                    }
                     if let Some((_, seen)) = self.experiment.as_mut().filter(|(running, _)| *running == id) {
+                        if let Some(importance) = progress.found.as_ref().and_then(|found| found.downcast_ref()) {
+                            self.found.ranking = Some(Ranking::LeaveOneOut(Importance::clone(importance)));
+                        }
                         *seen = progress;
+                    } else if let Some((_, seen)) = self.wanted.as_mut().filter(|(wanted, _)| *wanted == id) {
+                        *seen = Some(progress);
                     }
                 }
                 Response::Done { outcome: Outcome::Experiment(outcome), .. } if self.pinning == Some(id) => {
@@ -190,7 +192,9 @@ impl Conversation {
                 Response::Failed { cause, .. } if self.pinning == Some(id) => {
                     self.trouble = Some(format!("the pinned run cannot be made again: {cause}"));
                 }
-                Response::Failed { cause, .. } if self.experiment.is_some_and(|(running, _)| running == id) => {
+                Response::Failed { cause, .. }
+                    if self.experiment.as_ref().is_some_and(|(running, _)| *running == id) =>
+                {
                     self.experiment_trouble = Some(cause);
                 }
                 // Without a model every text fails: what the reader needs to hear is why there is none.
@@ -203,20 +207,20 @@ impl Conversation {
             }
             if terminal {
                 self.loading = self.loading.filter(|&loading| loading != id);
-                self.wanted = self.wanted.filter(|(wanted, _)| *wanted != id);
-                self.experiment = self.experiment.filter(|(running, _)| *running != id);
+                self.wanted = self.wanted.take().filter(|(wanted, _)| *wanted != id);
+                self.experiment = self.experiment.take().filter(|(running, _)| *running != id);
             }
         }
         fresh
     }
 
     fn is_wanted(&self, id: RequestId) -> bool {
-        self.wanted.is_some_and(|(wanted, _)| wanted == id)
+        self.wanted.as_ref().is_some_and(|(wanted, _)| *wanted == id)
     }
 
     /// How far what the awaited run needs first has come, such as a mean over a text file.
-    pub fn preparing(&self) -> Option<Progress> {
-        self.wanted?.1
+    pub fn preparing(&self) -> Option<&Progress> {
+        self.wanted.as_ref()?.1.as_ref()
     }
 
     /// The picture shown is not yet that of the text typed.

@@ -177,7 +177,7 @@ impl Experiments {
 
     pub fn show(&mut self, ui: &Ui, conversation: &Conversation, actions: &mut Vec<Action>) {
         let mut open = self.open;
-        Window::new("Experiments on heads").default_pos([60.0, 90.0]).resizable(false).open(&mut open).show(
+        Window::new("Experiments on heads").default_pos([592.0, 110.0]).resizable(false).open(&mut open).show(
             ui.ctx(),
             |ui| {
                 self.show_choices(ui, conversation.model().map(AsRef::as_ref), actions);

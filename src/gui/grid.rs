@@ -185,6 +185,11 @@ impl EffectScale {
 
 /// A head's effect as a colour by its size and, where there is room, a number with its sign.
 fn draw_effect(ui: &Ui, rect: Rect, effect: f32, scale: &EffectScale) {
+    if effect.is_nan() {
+        // An experiment under way has not come to this layer.
+        ui.painter().rect_stroke(rect, 0.0, Stroke::new(1.0, ui.visuals().weak_text_color()), StrokeKind::Inside);
+        return;
+    }
     let [r, g, b] = scale.palette.at(effect.abs() / scale.most);
     ui.painter().rect_filled(rect, 0.0, Color32::from_rgb(r, g, b));
     if rect.width() >= 34.0 {

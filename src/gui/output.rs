@@ -33,7 +33,7 @@ struct ChangeMap {
 
 /// The search for the nearest sentences.
 pub struct Search<'a> {
-    pub running: Option<Progress>,
+    pub running: Option<&'a Progress>,
     pub outcome: Option<&'a NearestOutcome>,
     /// The text or the edits have changed since.
     pub stale: bool,

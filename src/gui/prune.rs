@@ -59,7 +59,7 @@ impl PruneWindow {
 
     pub fn show(&mut self, ui: &Ui, conversation: &Conversation, actions: &mut Vec<Action>) {
         let mut open = self.open;
-        Window::new("Prune heads for good").default_pos([80.0, 140.0]).resizable(false).open(&mut open).show(
+        Window::new("Prune heads for good").default_pos([592.0, 150.0]).resizable(false).open(&mut open).show(
             ui.ctx(),
             |ui| {
                 ui.label("Writes a copy of the model without these heads; the model that is open stays as it is.");

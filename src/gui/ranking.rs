@@ -51,9 +51,10 @@ impl Ranking {
             Self::LeaveOneOut(found) => {
                 let (mean, deviation) = found.random_head();
                 let target = found.spec.target.describe();
+                let so_far = if found.effect.iter().any(|effect| effect.is_nan()) { ", the layers so far" } else { "" };
                 let verb = if found.spec.target.is_cost() { "falls by" } else { "loses" };
                 format!(
-                    "what the {target} {verb} without each head{texts}; a head at random: {mean:+.4} ± {deviation:.4}"
+                    "what the {target} {verb} without each head{texts}{so_far}; a head at random: {mean:+.4} ± {deviation:.4}"
                 )
             }
             Self::Gradient(found) => {
@@ -91,7 +92,7 @@ impl Ranking {
 
 /// What is known of the ranking.
 pub struct State<'a> {
-    pub running: Option<Progress>,
+    pub running: Option<&'a Progress>,
     pub outcome: Option<&'a Ranking>,
     /// The text has changed since.
     pub stale: bool,
@@ -135,7 +136,7 @@ pub fn row(ui: &mut Ui, state: &State<'_>, actions: &mut Vec<Action>) {
 }
 
 /// How far an experiment has come, and a button that gives it up.
-pub fn running(ui: &mut Ui, progress: Progress, actions: &mut Vec<Action>) {
+pub fn running(ui: &mut Ui, progress: &Progress, actions: &mut Vec<Action>) {
     let share = progress.done as f32 / progress.total.max(1) as f32;
     let text = format!("{} of {}", progress.done, progress.total);
     ui.add(ProgressBar::new(share).desired_width(120.0).text(text));

@@ -57,13 +57,12 @@ impl Experiment for PruningCurve {
         let (examples, target) = (self.examples.clone(), self.target.clone());
         let importance: Importance = outcome_of(
             LeaveOneOut { examples, target }
-                .run(model, &mut |progress_of| progress(Progress { done: progress_of.done, total }))?,
+                .run(model, &mut |progress_of| progress(Progress { total, ..progress_of }))?,
         )?;
         let (examples, target) = (self.examples.clone(), self.target.clone());
         let mut sweep = Sweep { examples, target, orders: orders_of(&importance, self.seed) };
-        let sweep: SweepOutcome = outcome_of(
-            sweep.run(model, &mut |progress_of| progress(Progress { done: first + progress_of.done, total }))?,
-        )?;
+        let sweep: SweepOutcome =
+            outcome_of(sweep.run(model, &mut |progress_of| progress(Progress::new(first + progress_of.done, total)))?)?;
         Ok(Box::new(PruningCurveOutcome { spec: self.clone(), model: model.info().name.clone(), importance, sweep }))
     }
 }

@@ -58,7 +58,7 @@ impl Experiment for GradientImportance {
         let info = model.info();
         let mut sum = Array2::<f32>::zeros((info.layers, info.heads));
         for (done, example) in self.examples.iter().enumerate() {
-            progress(Progress { done, total: self.examples.len() })?;
+            progress(Progress::new(done, self.examples.len()))?;
             sum += &gradients(model, &self.target, example)?.mapv(f32::abs);
         }
         let raw = sum / self.examples.len().max(1) as f32;

@@ -22,7 +22,7 @@ pub struct LeaveOneOut {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Importance {
     pub spec: LeaveOneOut,
-    /// Mean over the texts, `[layer, head]`.
+    /// Mean over the texts, `[layer, head]`; NaN where an experiment under way has not come yet.
     pub effect: Array2<f32>,
     /// Half the width of the 95 % interval of that mean (normal approximation), `[layer, head]`; `None` for one text.
     pub interval: Option<Array2<f32>>,
@@ -44,7 +44,8 @@ impl Importance {
 
     /// What switching off a head at random does: the mean and the standard deviation of the effect over heads.
     pub fn random_head(&self) -> (f32, f32) {
-        (self.effect.mean().unwrap_or(0.0), self.effect.std(0.0))
+        let known: ndarray::Array1<f32> = self.effect.iter().copied().filter(|effect| !effect.is_nan()).collect();
+        (known.mean().unwrap_or(0.0), if known.is_empty() { 0.0 } else { known.std(0.0) })
     }
 }
 
@@ -58,82 +59,108 @@ impl Experiment for LeaveOneOut {
         model: &Model,
         progress: &mut dyn FnMut(Progress) -> Result<(), ModelError>,
     ) -> Result<Box<dyn Any + Send>, ModelError> {
-        let info = model.info();
-        let shape = (info.layers, info.heads);
-        let (mut sum, mut squares) = (Array2::<f64>::zeros(shape), Array2::<f64>::zeros(shape));
-        let mut plain_sum = 0.0;
-        let total = self.examples.len() * info.layers;
+        let layers = model.info().layers;
+        let total = self.examples.len() * layers;
+        let mut sums = Sums::new(layers, model.info().heads);
         for (number, example) in self.examples.iter().enumerate() {
             let gauge = Gauge::new(model, &self.target, example)?;
-            let mut text_progress = |layer: usize| progress(Progress { done: number * info.layers + layer, total });
-            let sides: Vec<Ablated> = (gauge.inputs.iter())
-                .map(|input| ablate(model, &gauge, input, &mut text_progress))
-                .collect::<Result<_, _>>()?;
+            let sides: Vec<Whole> =
+                gauge.inputs.iter().map(|input| Whole::run(model, &gauge, input)).collect::<Result<_, _>>()?;
             let plain = gauge.value(sides.iter().map(|side| (&side.plain, &side.plain)));
-            plain_sum += f64::from(plain);
-            for layer in 0..info.layers {
-                for head in 0..info.heads {
-                    let without = sides.iter().map(|side| (&side.plain, &side.without[layer][head]));
-                    let effect = f64::from(plain) - f64::from(gauge.value(without));
-                    sum[[layer, head]] += effect;
-                    squares[[layer, head]] += effect * effect;
+            sums.plain += f64::from(plain);
+            sums.texts += 1;
+            for layer in 0..layers {
+                let found = (number + layer > 0).then(|| Arc::new(sums.importance(self)) as _);
+                progress(Progress { done: number * layers + layer, total, found })?;
+                let without: Vec<Vec<Reading>> =
+                    sides.iter().map(|side| side.without_each(model, &gauge, layer)).collect::<Result<_, _>>()?;
+                for head in 0..model.info().heads {
+                    let readings = sides.iter().zip(&without).map(|(side, without)| (&side.plain, &without[head]));
+                    sums.add(layer, head, f64::from(plain) - f64::from(gauge.value(readings)));
                 }
+                sums.counts[layer] += 1;
             }
         }
-        let count = self.examples.len().max(1) as f64;
-        let effect = sum.mapv(|sum| sum / count);
-        let interval = (self.examples.len() > 1).then(|| {
-            let variance = (&squares / count - &effect * &effect).mapv(|v| v.max(0.0) * count / (count - 1.0));
-            variance.mapv(|variance| (1.959_964 * (variance / count).sqrt()) as f32)
-        });
-        Ok(Box::new(Importance {
-            spec: self.clone(),
-            effect: effect.mapv(|effect| effect as f32),
-            interval,
-            plain: (plain_sum / count) as f32,
-        }))
+        Ok(Box::new(sums.importance(self)))
     }
 }
 
-/// What is read of one text in the plain model, and without each head.
-struct Ablated {
-    plain: Reading,
-    /// `[layer][head]`
-    without: Vec<Vec<Reading>>,
+/// Effects added up over texts.
+struct Sums {
+    /// `[layer, head]`
+    effects: Array2<f64>,
+    squares: Array2<f64>,
+    /// How many texts each layer has been through.
+    counts: Vec<usize>,
+    plain: f64,
+    texts: usize,
+}
+
+impl Sums {
+    fn new(layers: usize, heads: usize) -> Self {
+        let zeros = Array2::zeros((layers, heads));
+        Self { effects: zeros.clone(), squares: zeros, counts: vec![0; layers], plain: 0.0, texts: 0 }
+    }
+
+    fn add(&mut self, layer: usize, head: usize, effect: f64) {
+        self.effects[[layer, head]] += effect;
+        self.squares[[layer, head]] += effect * effect;
+    }
+
+    /// What is known so far: NaN in layers that no text has been through.
+    fn importance(&self, spec: &LeaveOneOut) -> Importance {
+        let count = |layer: usize| self.counts[layer] as f64;
+        let mean = |(layer, head): (usize, usize)| self.effects[[layer, head]] / count(layer);
+        let half_width = |(layer, head): (usize, usize)| {
+            let n = count(layer);
+            let variance = self.squares[[layer, head]] / n - mean((layer, head)).powi(2);
+            1.959_964 * (variance.max(0.0) / (n - 1.0)).sqrt()
+        };
+        let shape = self.effects.dim();
+        Importance {
+            spec: spec.clone(),
+            effect: Array2::from_shape_fn(shape, |at| mean(at) as f32),
+            interval: (self.texts > 1).then(|| Array2::from_shape_fn(shape, |at| half_width(at) as f32)),
+            plain: (self.plain / self.texts.max(1) as f64) as f32,
+        }
+    }
 }
 
 /// Numbers that one batch of attention scores may have: 64 million take 256 MB.
 const MOST_SCORES: usize = 64_000_000;
 
-/// Switches each head off by itself. The layers before it are computed once, and the heads of a layer go through the
-/// rest of the model together, one in each row of a batch.
-fn ablate(
-    model: &Model,
-    gauge: &Gauge<'_>,
-    input: &Input,
-    progress: &mut dyn FnMut(usize) -> Result<(), ModelError>,
-) -> Result<Ablated, ModelError> {
-    let (encoder, info) = (model.encoder(), model.info());
-    let single = Batch::from_tokens(&[&input.tokens])?;
-    let mut boundaries = Boundaries::default();
-    let last = encoder.forward(&single, &mut boundaries)?;
-    let plain = gauge.read(&last)?.pop().ok_or(ModelError::Empty)?;
-    let n = input.tokens.len();
-    let rows = (MOST_SCORES / (info.heads * n * n).max(1)).clamp(1, info.heads);
-    let mut without = Vec::with_capacity(info.layers);
-    for (layer, entering) in boundaries.0.iter().enumerate() {
-        progress(layer)?;
-        let mut readings = Vec::with_capacity(info.heads);
-        for first in (0..info.heads).step_by(rows) {
-            let count = rows.min(info.heads - first);
-            let batch = Batch::from_tokens(&vec![input.tokens.as_slice(); count])?;
+/// A text's plain pass, from which those without a head go on.
+struct Whole<'a> {
+    input: &'a Input,
+    boundaries: Boundaries,
+    plain: Reading,
+}
+
+impl<'a> Whole<'a> {
+    fn run(model: &Model, gauge: &Gauge<'_>, input: &'a Input) -> Result<Self, ModelError> {
+        let batch = Batch::from_tokens(&[&input.tokens])?;
+        let mut boundaries = Boundaries::default();
+        let last = model.encoder().forward(&batch, &mut boundaries)?;
+        let plain = gauge.read(&last)?.pop().ok_or(ModelError::Empty)?;
+        Ok(Self { input, boundaries, plain })
+    }
+
+    /// What is read without each head of a layer. The layers before it are not computed again, and its heads go through
+    /// the rest of the model together, one in each row of a batch.
+    fn without_each(&self, model: &Model, gauge: &Gauge<'_>, layer: usize) -> Result<Vec<Reading>, ModelError> {
+        let (heads, n) = (model.info().heads, self.input.tokens.len());
+        let rows = (MOST_SCORES / (heads * n * n).max(1)).clamp(1, heads);
+        let entering = self.boundaries.0.get(layer).ok_or(ModelError::Empty)?;
+        let mut readings = Vec::with_capacity(heads);
+        for first in (0..heads).step_by(rows) {
+            let count = rows.min(heads - first);
+            let batch = Batch::from_tokens(&vec![self.input.tokens.as_slice(); count])?;
             let hidden = entering.f_repeat([count as i64, 1, 1])?;
-            let last = encoder.forward_from(layer, hidden, &batch, &mut OneHeadARow { layer, first })?;
+            let last = model.encoder().forward_from(layer, hidden, &batch, &mut OneHeadARow { layer, first })?;
             readings.extend(gauge.read(&last)?);
         }
-        without.push(readings);
+        Ok(readings)
     }
-    Ok(Ablated { plain, without })
 }
 
 /// In row r of the batch, head `first + r` of one layer hands on nothing.

@@ -59,7 +59,7 @@ impl Experiment for Nearest {
         let (plain, edited) = (embed(&self.query, &[])?, embed(&self.query, &self.edits)?);
         let mut neighbours = Vec::with_capacity(self.sentences.len());
         for (sentence, text) in self.sentences.iter().enumerate() {
-            progress(Progress { done: sentence, total: self.sentences.len() })?;
+            progress(Progress::new(sentence, self.sentences.len()))?;
             let before = cosine(plain.values.view(), embed(text, &[])?.values.view());
             let after = if self.edits.is_empty() {
                 before

@@ -102,14 +102,14 @@ impl Experiment for Prune {
         progress: &mut dyn FnMut(Progress) -> Result<(), ModelError>,
     ) -> Result<Box<dyn Any + Send>, ModelError> {
         let total = 1 + LENGTHS.len();
-        progress(Progress { done: 0, total })?;
+        progress(Progress::new(0, total))?;
         let folder = &model.info().folder;
         prune(folder, &self.heads, self.shape, &self.out)?;
         let pruned = Model::open(&self.out)?;
         let difference = difference(model, &pruned, &self.heads)?;
         let mut speed = Vec::new();
         for (number, tokens) in LENGTHS.into_iter().enumerate() {
-            progress(Progress { done: 1 + number, total })?;
+            progress(Progress::new(1 + number, total))?;
             speed.push(measure(model, &pruned, tokens.min(model.info().positions))?);
         }
         let weight = |model: &Model, bytes| Weight { parameters: model.info().parameters, bytes };

@@ -22,7 +22,7 @@ impl Experiment for Rerun {
         progress: &mut dyn FnMut(Progress) -> Result<(), ModelError>,
     ) -> Result<Box<dyn Any + Send>, ModelError> {
         let mut sources = Sources::kept();
-        sources.prepare(model, &self.recipe.edits, &mut |done, total| progress(Progress { done, total }))?;
+        sources.prepare(model, &self.recipe.edits, &mut |done, total| progress(Progress::new(done, total)))?;
         Ok(Box::new(Arc::new(model.run_recipe(&self.recipe, &mut sources)?)))
     }
 }

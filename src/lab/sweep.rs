@@ -72,7 +72,7 @@ impl Experiment for Sweep {
         for (number, example) in self.examples.iter().enumerate() {
             let gauge = Gauge::new(model, &self.target, example)?;
             for (at, (order, sums)) in self.orders.iter().zip(&mut sums).enumerate() {
-                progress(Progress { done: number * self.orders.len() + at, total })?;
+                progress(Progress::new(number * self.orders.len() + at, total))?;
                 let readings: Vec<Vec<Reading>> = (gauge.inputs.iter())
                     .map(|input| pruned(model, &gauge, input, &order.heads))
                     .collect::<Result<_, _>>()?;

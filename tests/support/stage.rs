@@ -36,6 +36,11 @@ impl Stage {
         Self { harness, commands: from_window, responses, info: model_info(2, 3) }
     }
 
+    /// A window that has asked for a model, which will be this one.
+    pub fn with_model(info: Arc<ModelInfo>, texts: Texts) -> Self {
+        Self { info, ..Self::silent(texts) }
+    }
+
     /// A window with a model and the picture of a text.
     pub fn with_text(text: &str) -> Self {
         let mut stage = Self::silent(Texts::single(text));
