@@ -185,7 +185,7 @@ fn what_a_model_cannot_answer_is_refused_with_what_it_can() {
         let model = Model::open(&support::task_model(name)).unwrap();
         let examples = Arc::new(vec![example(&model, target, line)]);
         let mut experiment = LeaveOneOut { examples, target: target.parse().unwrap() };
-        experiment.run(&model, &mut |_| Ok(())).err().expect("refused").to_string()
+        experiment.run(&model, &mut |_| Ok(())).expect_err("refused").to_string()
     };
     assert!(refused("sequence", "class:angry", "a").contains("this model has sad, so-so, glad"));
     assert!(refused("token", "class:O", "a").contains("no head for sequence classification"));

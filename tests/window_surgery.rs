@@ -64,6 +64,31 @@ fn every_change_can_be_undone_by_name_and_switched_without_being_lost() {
 }
 
 #[test]
+fn shift_click_selects_heads_that_the_same_is_done_to() {
+    let mut stage = Stage::with_text("the cat sat");
+    let shift = |stage: &mut Stage, name: &str| {
+        stage.harness.get_by_label(name).click_modifiers(Modifiers::SHIFT);
+        stage.harness.run();
+    };
+    shift(&mut stage, "Layer 1, head 2");
+    shift(&mut stage, "Layer 0, head 1");
+    shift(&mut stage, "Layer 0, head 1");
+    stage.harness.key_press(egui::Key::Space);
+    assert_eq!(stage.operate(), ["0.0=zero", "1.2=zero"], "with the head that is looked at, without the one taken out");
+    stage.harness.get_by_label("Layer 1, head 2, off").click_secondary();
+    stage.harness.run();
+    assert!(stage.shows("2 selected heads"));
+    stage.harness.get_by_label("Uniform attention").click();
+    assert_eq!(stage.operate(), ["0.0=zero", "1.2=zero", "0.0=uniform", "1.2=uniform"]);
+    stage.harness.key_press_modifiers(Modifiers::COMMAND, egui::Key::Z);
+    assert_eq!(stage.operate(), ["0.0=zero", "1.2=zero"], "one step");
+    stage.harness.key_press(egui::Key::Escape);
+    stage.harness.run();
+    stage.harness.key_press(egui::Key::Space);
+    assert_eq!(stage.operate(), ["1.2=zero"], "the chosen head alone");
+}
+
+#[test]
 fn alt_click_cuts_an_edge() {
     let mut stage = Stage::with_text("the cat sat");
     let plot = stage.heatmap().rect();

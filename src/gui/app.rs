@@ -43,8 +43,12 @@ pub enum Action {
     Choose(HeadId),
     Copy(ViewSpec, Copied),
     ResetZoom,
-    ToggleZero(HeadPattern),
-    Edit(Edit),
+    /// Adds a head to the selection, or takes it out.
+    Select(HeadId),
+    ClearSelection,
+    ToggleZero(Vec<HeadPattern>),
+    /// Adds edits in one step.
+    Edit(Vec<Edit>),
     ToggleCut(Edit),
     Scale(HeadPattern, f32),
     /// Switches an edit off or on, by its place in the list.
@@ -103,6 +107,8 @@ pub struct HeadlightApp {
     pub(super) boxes: TextBoxes,
     pub(super) masks: Masks,
     pub(super) view: ViewSpec,
+    /// Heads that the same is done to.
+    pub(super) selection: BTreeSet<HeadId>,
     grid: Grid,
     pub(super) heatmap: Heatmap,
     pub(super) workshop: Workshop,
@@ -131,6 +137,7 @@ impl HeadlightApp {
             boxes: TextBoxes::new(opening.texts),
             masks: Masks::default(),
             view: ViewSpec::default(),
+            selection: BTreeSet::new(),
             grid: Grid::default(),
             heatmap: Heatmap::default(),
             workshop: Workshop::default(),
@@ -175,6 +182,8 @@ impl HeadlightApp {
         if self.view.head.within(run.attention.layers(), run.attention.heads()).is_err() {
             self.view.head = HeadId::default();
         }
+        let (layers, heads) = (run.attention.layers(), run.attention.heads());
+        self.selection.retain(|head| head.within(layers, heads).is_ok());
         if self.pinned.as_ref().is_some_and(|pinned| !Arc::ptr_eq(&pinned.model, &run.model)) {
             self.pinned = None;
         }
@@ -206,9 +215,14 @@ impl HeadlightApp {
         }
         // Space presses the button that has the focus, if one has.
         let free = !ui.ctx().egui_wants_keyboard_input();
+        // Escape closes a menu before it ends the selection.
+        let selected = !self.selection.is_empty() && !egui::Popup::is_any_open(ui.ctx());
         ui.input_mut(|input| {
             if free && input.consume_key(Modifiers::NONE, Key::Space) {
-                actions.push(Action::ToggleZero(self.view.head.into()));
+                actions.push(Action::ToggleZero(patterns(&self.selection, self.view.head)));
+            }
+            if selected && input.consume_key(Modifiers::NONE, Key::Escape) {
+                actions.push(Action::ClearSelection);
             }
             if input.consume_key(Modifiers::NONE, Key::P) {
                 actions.push(Action::Pin);
@@ -299,7 +313,8 @@ impl HeadlightApp {
             let dim = (run.attention.layers(), run.attention.heads());
             let ranking = outcome.filter(|found| self.shows_effects && found.values().dim() == dim);
             let (view, surgery, furthest) = (&self.view, &self.surgery, furthest.unwrap_or(0.0));
-            let shown = Shown { run, view, surgery, movement, furthest, ranking, pinned };
+            let selection = &self.selection;
+            let shown = Shown { run, view, selection, surgery, movement, furthest, ranking, pinned };
             self.grid.show(ui, &shown, actions);
         });
     }
@@ -364,4 +379,12 @@ impl eframe::App for HeadlightApp {
             self.apply(ui.ctx(), action);
         }
     }
+}
+
+/// The heads that something is done to through one of them: the whole selection if it is part of that.
+pub(super) fn patterns(selection: &BTreeSet<HeadId>, head: HeadId) -> Vec<HeadPattern> {
+    if selection.is_empty() || (selection.len() > 1 && !selection.contains(&head)) {
+        return vec![head.into()];
+    }
+    selection.iter().map(|&head| head.into()).collect()
 }

@@ -20,11 +20,24 @@ use crate::session::{ModelName, SavedEdit, Session};
 impl HeadlightApp {
     pub(super) fn apply(&mut self, ctx: &Context, action: Action) {
         match action {
-            Action::Choose(head) => self.view.head = head,
+            Action::Choose(head) => {
+                self.view.head = head;
+                self.selection.clear();
+            }
+            Action::Select(head) => {
+                // The first to be selected joins the head that is looked at.
+                if self.selection.is_empty() {
+                    self.selection.insert(self.view.head);
+                }
+                if !self.selection.remove(&head) {
+                    self.selection.insert(head);
+                }
+            }
+            Action::ClearSelection => self.selection.clear(),
             Action::ResetZoom => self.heatmap.reset_zoom(),
             Action::Copy(view, what) => self.copy(ctx, view, what),
-            Action::ToggleZero(heads) => self.surgery.toggle_zero(heads),
-            Action::Edit(edit) => self.surgery.add(edit),
+            Action::ToggleZero(heads) => self.surgery.toggle_zero(&heads),
+            Action::Edit(edits) => self.surgery.add_all(edits),
             Action::ToggleCut(edit) => self.surgery.toggle_cut(edit),
             Action::Scale(heads, factor) => self.surgery.scale_to(heads, factor),
             Action::SwitchEdit(at) => self.surgery.switch(at),
@@ -114,7 +127,9 @@ impl HeadlightApp {
                     // Read once here, so that a wrong path is told beside the dialog; the mean is found by the engine.
                     match read_lines(&path) {
                         Ok(_) => {
-                            self.surgery.add(Edit { heads, what: Intervention::Mean(Some(path)) });
+                            let what = Intervention::Mean(Some(path));
+                            let edit = |heads| Edit { heads, what: what.clone() };
+                            self.surgery.add_all(heads.into_iter().map(edit).collect());
                             self.dialog = None;
                         }
                         Err(error) => self.news = Some(format!("failed: {}", one_line(&error))),

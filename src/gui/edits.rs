@@ -18,17 +18,19 @@ pub struct Offer<'a> {
 }
 
 /// Entries of a context menu that do something to heads.
-pub fn menu(ui: &mut Ui, heads: HeadPattern, offer: &Offer<'_>, actions: &mut Vec<Action>) {
-    let entries = offer.surgery.entries();
-    let zeroed = entries.iter().any(|entry| entry.edit.heads == heads && entry.edit.what == Intervention::Zero);
-    let name = if zeroed { "Switch on again" } else { "Switch off (zero)" };
+pub fn menu(ui: &mut Ui, heads: &[HeadPattern], offer: &Offer<'_>, actions: &mut Vec<Action>) {
+    if heads.len() > 1 {
+        ui.label(RichText::new(format!("{} selected heads", heads.len())).weak());
+    }
+    let name = if offer.surgery.are_zeroed(heads) { "Switch on again" } else { "Switch off (zero)" };
     if ui.button(name).on_hover_text("The head hands on nothing, as if it were pruned").clicked() {
-        actions.push(Action::ToggleZero(heads));
+        actions.push(Action::ToggleZero(heads.to_vec()));
         ui.close();
     }
     let mut entry = |ui: &mut Ui, name: &str, help: &str, what: Intervention| {
         if ui.button(name).on_hover_text(help).clicked() {
-            actions.push(Action::Edit(Edit { heads, what }));
+            let edit = |&heads: &HeadPattern| Edit { heads, what: what.clone() };
+            actions.push(Action::Edit(heads.iter().map(edit).collect()));
             ui.close();
         }
     };
@@ -66,7 +68,7 @@ pub fn menu(ui: &mut Ui, heads: HeadPattern, offer: &Offer<'_>, actions: &mut Ve
     }
     if ui.button("Mean over a text file…").on_hover_text("The mean of what the head hands on over many texts").clicked()
     {
-        actions.push(Action::AskFile(Asks::Corpus(heads)));
+        actions.push(Action::AskFile(Asks::Corpus(heads.to_vec())));
         ui.close();
     }
 }
@@ -109,7 +111,8 @@ pub fn list(ui: &mut Ui, surgery: &Surgery, pinned: Option<&Run>, furthest: Opti
         ui.label(
             RichText::new(
                 "Space switches the chosen head off, Ctrl and a click any other; a right-click on a thumbnail, a layer's \
-                 or a head's number offers the rest. Alt and a click on a cell cuts that edge.",
+                 or a head's number offers the rest. Shift and a click selects several heads to do the same to. Alt and \
+                 a click on a cell cuts that edge.",
             )
             .weak(),
         );

@@ -8,18 +8,18 @@ use super::app::Action;
 use crate::run::HeadPattern;
 
 /// What a path is wanted for.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Asks {
     Picture,
     Curves,
     SaveSession,
     OpenSession,
     /// A text file over which heads take their mean.
-    Corpus(HeadPattern),
+    Corpus(Vec<HeadPattern>),
 }
 
 /// A place for a path: in the dialog, or in a window that has more to say.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Field {
     Dialog(Asks),
     /// The texts that heads are ranked on.
@@ -32,12 +32,12 @@ pub enum Field {
 
 impl Field {
     /// A file is written there, not read.
-    pub fn saves(self) -> bool {
+    pub fn saves(&self) -> bool {
         matches!(self, Self::Pruned | Self::Dialog(Asks::Picture | Asks::Curves | Asks::SaveSession))
     }
 
     /// What the system's dialog offers, and its endings.
-    pub fn kind(self) -> (&'static str, &'static [&'static str]) {
+    pub fn kind(&self) -> (&'static str, &'static [&'static str]) {
         match self {
             Self::Dialog(Asks::Picture | Asks::Curves) => ("Pictures", &["png", "svg"]),
             Self::Dialog(Asks::SaveSession | Asks::OpenSession) => ("Sessions", &["json"]),
@@ -87,10 +87,10 @@ impl FileDialog {
                 let entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
                 ui.horizontal(|ui| {
                     if ui.button(button).clicked() || entered {
-                        decision = Some(Decision::Take(self.asks, PathBuf::from(self.path.trim())));
+                        decision = Some(Decision::Take(self.asks.clone(), PathBuf::from(self.path.trim())));
                     }
                     if ui.button("Browse…").clicked() {
-                        decision = Some(Decision::Browse(self.asks, PathBuf::from(self.path.trim())));
+                        decision = Some(Decision::Browse(self.asks.clone(), PathBuf::from(self.path.trim())));
                     }
                     if ui.button("Cancel").clicked() || ui.input(|input| input.key_pressed(egui::Key::Escape)) {
                         decision = Some(Decision::Close);

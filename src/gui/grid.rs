@@ -1,5 +1,6 @@
 //! All heads at once: layers down, heads across, a thumbnail each.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use egui::{
@@ -9,7 +10,7 @@ use egui::{
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use super::app::Action;
+use super::app::{Action, patterns};
 use super::edits::{self, Offer};
 use super::ranking::Ranking;
 use super::share::{self, Copied};
@@ -50,6 +51,7 @@ impl PartialEq for AtlasKey {
 pub struct Shown<'a> {
     pub run: &'a Arc<Run>,
     pub view: &'a ViewSpec,
+    pub selection: &'a BTreeSet<HeadId>,
     pub surgery: &'a Surgery,
     /// How far each head moved from the plain run, `[layer, head]`.
     pub movement: Option<&'a Array2<f32>>,
@@ -107,11 +109,17 @@ impl Grid {
                 }
                 let response = thumbnail(ui, rect, head, shown);
                 if response.clicked() {
-                    let toggles = ui.input(|input| input.modifiers.command);
-                    actions.push(if toggles { Action::ToggleZero(head.into()) } else { Action::Choose(head) });
+                    let held = ui.input(|input| input.modifiers);
+                    actions.push(if held.command {
+                        Action::ToggleZero(vec![head.into()])
+                    } else if held.shift {
+                        Action::Select(head)
+                    } else {
+                        Action::Choose(head)
+                    });
                 }
                 response.context_menu(|ui| {
-                    edits::menu(ui, head.into(), &shown.menu(), actions);
+                    edits::menu(ui, &patterns(shown.selection, head), &shown.menu(), actions);
                     ui.separator();
                     let of_head = ViewSpec { head, crop: None, ..view.clone() };
                     share::menu(ui, &of_head, &[Copied::Picture, Copied::Command], actions);
@@ -204,6 +212,7 @@ fn draw_effect(ui: &Ui, rect: Rect, effect: f32, scale: &EffectScale) {
 fn thumbnail(ui: &Ui, rect: Rect, head: HeadId, shown: &Shown<'_>) -> Response {
     let response = ui.interact(rect, ui.scope_id().with(("thumbnail", head)), Sense::click());
     let chosen = shown.view.head == head;
+    let selected = shown.selection.contains(&head);
     let (zero, touched) = (shown.surgery.is_zero(head), shown.surgery.touches(head));
     let name = format!("Layer {}, head {}", head.layer, head.head);
     let state = match (zero, touched) {
@@ -212,7 +221,8 @@ fn thumbnail(ui: &Ui, rect: Rect, head: HeadId, shown: &Shown<'_>) -> Response {
         (false, true) => ", edited",
         (false, false) => "",
     };
-    response.widget_info(|| WidgetInfo::selected(egui::Role::Button, true, chosen, format!("{name}{state}")));
+    response
+        .widget_info(|| WidgetInfo::selected(egui::Role::Button, true, chosen || selected, format!("{name}{state}")));
     let (painter, visuals) = (ui.painter(), ui.visuals());
     // States are told by shape, not by colour alone: off is crossed out, edited has a folded corner.
     if zero {
@@ -239,6 +249,13 @@ fn thumbnail(ui: &Ui, rect: Rect, head: HeadId, shown: &Shown<'_>) -> Response {
         painter.rect_filled(bar, 0.0, Color32::from_white_alpha(210));
         let filled = Rect::from_min_size(bar.min, vec2(bar.width() * share, bar.height()));
         painter.rect_filled(filled, 0.0, Color32::from_rgb(215, 95, 20));
+    }
+    // A selected head has a tick in a round mark.
+    if selected {
+        let center = rect.left_top() + vec2(8.0, 8.0);
+        painter.circle(center, 7.0, visuals.selection.bg_fill, Stroke::new(1.0, visuals.strong_text_color()));
+        let tick = [center + vec2(-3.0, 0.0), center + vec2(-1.0, 2.5), center + vec2(3.5, -2.5)];
+        painter.line(tick.to_vec(), Stroke::new(1.5, visuals.strong_text_color()));
     }
     // The chosen head is known by its double frame.
     if chosen {
@@ -286,8 +303,8 @@ fn header(ui: &Ui, at: Pos2, size: Vec2, heads: HeadPattern, shown: &Shown<'_>, 
     let color = if response.hovered() { visuals.strong_text_color() } else { visuals.text_color() };
     ui.painter().text(at, Align2::CENTER_CENTER, number, FontId::proportional(12.0), color);
     if response.clicked() && ui.input(|input| input.modifiers.command) {
-        actions.push(Action::ToggleZero(heads));
+        actions.push(Action::ToggleZero(vec![heads]));
     }
-    response.context_menu(|ui| edits::menu(ui, heads, &shown.menu(), actions));
+    response.context_menu(|ui| edits::menu(ui, &[heads], &shown.menu(), actions));
     response.on_hover_text(format!("{name}: right-click for what can be done to them"));
 }

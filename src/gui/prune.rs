@@ -90,7 +90,8 @@ impl PruneWindow {
                     ui.separator();
                     let written = found.spec.out.display();
                     ui.label(
-                        RichText::new(format!("Written: {written}, {} heads fewer", found.spec.heads.len())).strong(),
+                        RichText::new(format!("Written: {written}, without {}", count(found.spec.heads.len())))
+                            .strong(),
                     );
                     for line in found.report() {
                         ui.label(line);
@@ -103,4 +104,8 @@ impl PruneWindow {
         );
         self.open = open;
     }
+}
+
+fn count(heads: usize) -> String {
+    if heads == 1 { "1 head".to_owned() } else { format!("{heads} heads") }
 }

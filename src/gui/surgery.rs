@@ -69,26 +69,35 @@ impl Surgery {
         factor.into_iter().next().unwrap_or(1.0)
     }
 
+    /// Whether each of these heads, layers or columns is off by an edit of just that name.
+    pub fn are_zeroed(&self, heads: &[HeadPattern]) -> bool {
+        let zero = |heads: HeadPattern| Edit { heads, what: Intervention::Zero };
+        !heads.is_empty() && heads.iter().all(|&heads| self.entries.iter().any(|entry| entry.edit == zero(heads)))
+    }
+
     /// Switches heads off, or on again if all that these words name was off by just that.
-    pub fn toggle_zero(&mut self, heads: HeadPattern) {
-        let edit = Edit { heads, what: Intervention::Zero };
-        match self.entries.iter().position(|entry| entry.edit == edit) {
-            Some(at) => {
-                let name = format!("undo zero {heads}");
-                self.change(name, |entries| {
-                    entries.remove(at);
-                });
-            }
-            None => self.add(edit),
+    pub fn toggle_zero(&mut self, heads: &[HeadPattern]) {
+        let edits: Vec<Edit> = heads.iter().map(|&heads| Edit { heads, what: Intervention::Zero }).collect();
+        if self.are_zeroed(heads) {
+            let name = format!("undo zero {}", names(&edits));
+            self.change(name, |entries| entries.retain(|entry| !edits.contains(&entry.edit)));
+        } else {
+            self.add_all(edits);
         }
     }
 
     /// Adds an edit; one that is there already comes last and is on again.
     pub fn add(&mut self, edit: Edit) {
-        let name = format!("{} {}", edit.what, edit.heads);
+        self.add_all(vec![edit]);
+    }
+
+    /// Adds edits of one kind in one step.
+    pub fn add_all(&mut self, edits: Vec<Edit>) {
+        let Some(first) = edits.first() else { return };
+        let name = format!("{} {}", first.what, names(&edits));
         self.change(name, |entries| {
-            entries.retain(|entry| entry.edit != edit);
-            entries.push(Entry { edit, on: true });
+            entries.retain(|entry| !edits.contains(&entry.edit));
+            entries.extend(edits.into_iter().map(|edit| Entry { edit, on: true }));
         });
     }
 
@@ -156,16 +165,8 @@ impl Surgery {
     /// Switches several heads off in one step; those that are off by themselves already stay.
     pub fn switch_off(&mut self, heads: &[HeadId]) {
         let edits = heads.iter().map(|&head| Edit { heads: head.into(), what: Intervention::Zero });
-        let new: Vec<Entry> = edits
-            .filter(|edit| !self.entries.iter().any(|entry| entry.on && entry.edit == *edit))
-            .map(|edit| Entry { edit, on: true })
-            .collect();
-        if !new.is_empty() {
-            self.change(format!("zero {} heads", new.len()), |entries| {
-                entries.retain(|entry| !new.iter().any(|new| new.edit == entry.edit));
-                entries.extend(new);
-            });
-        }
+        let is_off = |edit: &Edit| self.entries.iter().any(|entry| entry.on && entry.edit == *edit);
+        self.add_all(edits.filter(|edit| !is_off(edit)).collect());
     }
 
     /// Puts other edits in the place of all, as one step.
@@ -199,6 +200,15 @@ impl Surgery {
     }
 }
 
+/// The heads of some edits: “3.4”, “3.4 and 5.1”, “6 heads”.
+fn names(edits: &[Edit]) -> String {
+    match edits {
+        [one] => one.heads.to_string(),
+        [one, other] => format!("{} and {}", one.heads, other.heads),
+        many => format!("{} heads", many.len()),
+    }
+}
+
 fn gives_context(what: &Intervention) -> bool {
     matches!(what, Intervention::Zero | Intervention::Mean(_) | Intervention::PatchContext(_))
 }
@@ -218,7 +228,7 @@ mod tests {
     #[test]
     fn every_step_can_be_taken_back_and_done_again() {
         let mut surgery = Surgery::default();
-        surgery.toggle_zero(head("3.4"));
+        surgery.toggle_zero(&[head("3.4")]);
         surgery.add("5.*=uniform".parse().unwrap());
         surgery.switch(0);
         surgery.remove(1);
@@ -243,9 +253,9 @@ mod tests {
     #[test]
     fn a_new_step_forgets_what_was_taken_back() {
         let mut surgery = Surgery::default();
-        surgery.toggle_zero(head("0.0"));
+        surgery.toggle_zero(&[head("0.0")]);
         surgery.undo();
-        surgery.toggle_zero(head("1.1"));
+        surgery.toggle_zero(&[head("1.1")]);
         assert!(!surgery.can_redo());
         assert_eq!(words(&surgery), ["1.1=zero"]);
     }
@@ -253,10 +263,26 @@ mod tests {
     #[test]
     fn toggling_twice_is_nothing() {
         let mut surgery = Surgery::default();
-        surgery.toggle_zero(head("2.*"));
+        surgery.toggle_zero(&[head("2.*")]);
         assert!(surgery.is_zero(HeadId::new(2, 7)) && !surgery.is_zero(HeadId::new(3, 7)));
-        surgery.toggle_zero(head("2.*"));
+        surgery.toggle_zero(&[head("2.*")]);
         assert!(words(&surgery).is_empty());
+    }
+
+    #[test]
+    fn a_selection_is_one_step() {
+        let mut surgery = Surgery::default();
+        surgery.toggle_zero(&[head("0.0")]);
+        surgery.toggle_zero(&[head("0.0"), head("1.1"), head("2.2")]);
+        assert_eq!(words(&surgery), ["0.0=zero", "1.1=zero", "2.2=zero"], "one was off: now all are");
+        surgery.toggle_zero(&[head("1.1"), head("2.2")]);
+        assert_eq!(words(&surgery), ["0.0=zero"]);
+        surgery.switch_off(&[HeadId::new(0, 0), HeadId::new(1, 1)]);
+        assert_eq!(words(&surgery), ["0.0=zero", "1.1=zero"]);
+        let steps = ["zero 0.0", "zero 3 heads", "undo zero 1.1 and 2.2", "zero 1.1"];
+        assert_eq!(surgery.history().collect::<Vec<_>>(), steps);
+        surgery.switch_off(&[HeadId::new(1, 1)]);
+        assert_eq!(surgery.history().count(), 4, "nothing was to be done");
     }
 
     #[test]

@@ -95,15 +95,16 @@ impl Workshop {
     pub fn ask_for_path(&self, ctx: &Context, field: Field, suggested: &Path) {
         let name = suggested.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (kind, endings) = field.kind();
+        let saves = field.saves();
         let mut dialog = rfd::FileDialog::new();
         if !endings.is_empty() {
             dialog = dialog.add_filter(kind, endings);
         }
-        if field.saves() {
+        if saves {
             dialog = dialog.set_file_name(name);
         }
         self.start(ctx, move || {
-            let chosen = if field.saves() { dialog.save_file() } else { dialog.pick_file() };
+            let chosen = if saves { dialog.save_file() } else { dialog.pick_file() };
             chosen.map(|path| Finished::Chosen(field, path))
         });
     }

@@ -81,10 +81,10 @@ impl Sources {
     /// [`ModelError::Stopped`] if `progress` gave that. What else goes wrong is for the plan to say of its edit.
     pub fn prepare(&mut self, model: &Model, edits: &[Edit], progress: OnProgress<'_>) -> Result<(), ModelError> {
         for edit in edits {
-            if let Intervention::Mean(Some(corpus)) = &edit.what {
-                if let Err(ModelError::Stopped) = self.means.of(model, corpus, progress) {
-                    return Err(ModelError::Stopped);
-                }
+            if let Intervention::Mean(Some(corpus)) = &edit.what
+                && let Err(ModelError::Stopped) = self.means.of(model, corpus, progress)
+            {
+                return Err(ModelError::Stopped);
             }
         }
         Ok(())
