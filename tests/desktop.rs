@@ -153,6 +153,22 @@ fn screenshots() {
         open(&["--text", "A man is eating food.", "--text-b", "Somebody eats a meal.", "--theme", "light"]);
     settle(&desktop, "window-pair.png");
     std::fs::remove_file(folder.join("waiting.png")).ok();
+    {
+        // The pruning curve of a file of texts.
+        let texts = folder.join("texts.txt");
+        std::fs::write(&texts, SENTENCES.join("\n")).unwrap();
+        let (desktop, program) = open(&["--text", sentence, "--theme", "light"]);
+        desktop.photograph(&folder.join("waiting.png"));
+        desktop.click(148, 75); // Experiments…
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        desktop.click(782, 160); // Texts
+        desktop.type_text(&program, texts.to_str().unwrap());
+        desktop.click(832, 257); // Pruning curve
+        std::thread::sleep(std::time::Duration::from_secs(30));
+        desktop.xdotool(&["mousemove", "1200", "745"]);
+        settle(&desktop, "window-experiments.png");
+        std::fs::remove_file(folder.join("waiting.png")).ok();
+    }
     let figure = folder.join("heatmap.png");
     let drawn = std::process::Command::new(env!("CARGO_BIN_EXE_headlight"))
         .args(["heatmap", "--model", model, "--text", sentence, "--head", "3.1", "--dpi", "120", "--out"])
