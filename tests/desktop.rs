@@ -155,7 +155,7 @@ fn screenshots() {
     std::fs::remove_file(folder.join("waiting.png")).ok();
     {
         // The pruning curve of a file of texts.
-        let texts = folder.join("texts.txt");
+        let texts = std::env::temp_dir().join("sentences.txt");
         std::fs::write(&texts, SENTENCES.join("\n")).unwrap();
         let (desktop, program) = open(&["--text", sentence, "--theme", "light"]);
         desktop.photograph(&folder.join("waiting.png"));
@@ -165,8 +165,9 @@ fn screenshots() {
         desktop.type_text(&program, texts.to_str().unwrap());
         desktop.click(832, 257); // Pruning curve
         std::thread::sleep(std::time::Duration::from_secs(30));
-        desktop.xdotool(&["mousemove", "1200", "745"]);
+        desktop.xdotool(&["mousemove", "300", "640"]);
         settle(&desktop, "window-experiments.png");
+        std::fs::remove_file(&texts).ok();
         std::fs::remove_file(folder.join("waiting.png")).ok();
     }
     let figure = folder.join("heatmap.png");
