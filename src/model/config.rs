@@ -1,9 +1,10 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::ModelError;
+use super::family::Family;
 use crate::run::HeadId;
 
 /// The shape of an encoder, as `config.json` gives it.
@@ -19,9 +20,13 @@ pub struct Config {
     pub intermediate: usize,
     pub activation: Activation,
     pub layer_norm_eps: f64,
+    /// Width of the embeddings, where it is another than that of the layers.
+    pub embedding: usize,
     /// The longest input.
     pub positions: usize,
-    /// How many token types (segments) there are; at least 1.
+    /// Rows of the table of positions: more than `positions` where the first ones are not for tokens.
+    pub position_rows: usize,
+    /// How many token types (segments) there are; 0 in a family without.
     pub types: usize,
     pub vocabulary: usize,
     /// Heads that were cut out of the weights; they keep their numbers.
@@ -34,11 +39,14 @@ pub struct Config {
     pub problem: Problem,
     /// A masked-language-model head shares the table of word embeddings.
     pub tied: bool,
+    /// Layer norms add a bias.
+    pub norm_bias: bool,
+    /// The layers inside a task head add a bias.
+    pub head_bias: bool,
 }
 
 /// What a sequence classifier's numbers stand for (`problem_type`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Problem {
     /// Exactly one class is right: probabilities by softmax.
     #[default]
@@ -74,78 +82,112 @@ impl Activation {
         ("tanh", Self::Tanh),
     ];
 
-    fn from_name(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, activation)| *activation)
     }
 }
 
-/// The keys read from `config.json`; absent ones take the defaults of `transformers`' BertConfig.
-#[derive(Debug, Deserialize)]
-#[serde(default)]
-struct Stored {
-    model_type: String,
-    vocab_size: usize,
-    hidden_size: usize,
-    num_hidden_layers: usize,
-    num_attention_heads: usize,
-    intermediate_size: usize,
-    hidden_act: String,
-    max_position_embeddings: usize,
-    type_vocab_size: usize,
-    layer_norm_eps: f64,
-    position_embedding_type: String,
-    is_decoder: bool,
-    tie_word_embeddings: bool,
-    architectures: Option<Vec<String>>,
-    id2label: Option<BTreeMap<String, String>>,
-    problem_type: Option<Problem>,
-    pruned_heads: Option<BTreeMap<String, Vec<usize>>>,
-}
-
-impl Default for Stored {
-    fn default() -> Self {
-        Self {
-            model_type: "bert".into(), // checkpoints of 2019 do not say
-            vocab_size: 30522,
-            hidden_size: 768,
-            num_hidden_layers: 12,
-            num_attention_heads: 12,
-            intermediate_size: 3072,
-            hidden_act: "gelu".into(),
-            max_position_embeddings: 512,
-            type_vocab_size: 2,
-            layer_norm_eps: 1e-12,
-            position_embedding_type: "absolute".into(),
-            is_decoder: false,
-            tie_word_embeddings: true,
-            architectures: None,
-            id2label: None,
-            problem_type: None,
-            pruned_heads: None,
-        }
-    }
-}
+/// What `config.json` holds, asked for key by key. A key that is absent or null takes its default.
+#[derive(Debug, Clone)]
+pub(super) struct Stored(Map<String, Value>);
 
 impl Stored {
-    /// Names of classes in the order of their numbers.
-    fn labels(&self) -> Result<Vec<String>, String> {
-        let Some(named) = &self.id2label else { return Ok(Vec::new()) };
-        let find = |class: usize| named.get(&class.to_string()).cloned();
-        let labels = (0..named.len()).map(find).collect::<Option<_>>();
-        labels.ok_or_else(|| format!("its id2label does not number its {} classes from 0 on", named.len()))
+    fn get(&self, key: &str) -> Option<&Value> {
+        self.0.get(key).filter(|value| !value.is_null())
     }
 
-    fn pruned(&self) -> Result<BTreeSet<HeadId>, String> {
+    fn read<T>(&self, key: &str, default: T, kind: &str, read: impl Fn(&Value) -> Option<T>) -> Result<T, String> {
+        match self.get(key) {
+            None => Ok(default),
+            Some(value) => read(value).ok_or_else(|| format!("{key} is {value}, which is no {kind}")),
+        }
+    }
+
+    pub fn number(&self, key: &str, default: usize) -> Result<usize, String> {
+        self.read(key, default, "whole number", |value| value.as_u64()?.try_into().ok())
+    }
+
+    pub fn signed(&self, key: &str, default: i64) -> Result<i64, String> {
+        self.read(key, default, "whole number", Value::as_i64)
+    }
+
+    pub fn float(&self, key: &str, default: f64) -> Result<f64, String> {
+        self.read(key, default, "number", Value::as_f64)
+    }
+
+    pub fn flag(&self, key: &str, default: bool) -> Result<bool, String> {
+        self.read(key, default, "true or false", Value::as_bool)
+    }
+
+    pub fn text(&self, key: &str, default: &str) -> Result<String, String> {
+        self.read(key, default.to_owned(), "text", |value| value.as_str().map(str::to_owned))
+    }
+
+    /// A list of words, also where it is written as one text with bars between.
+    pub fn words(&self, key: &str) -> Result<Vec<String>, String> {
+        self.read(key, Vec::new(), "list of words", |value| match value {
+            Value::String(text) => Some(text.split('|').map(|word| word.trim().to_lowercase()).collect()),
+            _ => value.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect(),
+        })
+    }
+
+    /// The keys inside a key.
+    pub fn inner(&self, key: &str) -> Option<Self> {
+        self.get(key)?.as_object().cloned().map(Self)
+    }
+
+    /// Names of classes in the order of their numbers.
+    fn labels(&self) -> Result<Vec<String>, String> {
+        let Some(named) = self.inner("id2label") else { return Ok(Vec::new()) };
+        let find = |class: usize| named.get(&class.to_string())?.as_str().map(str::to_owned);
+        let labels = (0..named.0.len()).map(find).collect::<Option<_>>();
+        labels.ok_or_else(|| format!("its id2label does not number its {} classes from 0 on", named.0.len()))
+    }
+
+    fn pruned(&self, layers: usize, heads: usize) -> Result<BTreeSet<HeadId>, String> {
         let mut pruned = BTreeSet::new();
-        for (layer, heads) in self.pruned_heads.iter().flatten() {
+        for (layer, gone) in self.inner("pruned_heads").iter().flat_map(|layers| &layers.0) {
             let number = layer.parse().map_err(|_| format!("its pruned_heads has a layer called “{layer}”"))?;
-            for &head in heads {
-                let id = HeadId::new(number, head).within(self.num_hidden_layers, self.num_attention_heads);
+            for head in gone.as_array().into_iter().flatten() {
+                let head = head.as_u64().ok_or_else(|| format!("its pruned_heads has a head called {head}"))?;
+                let id = HeadId::new(number, head as usize).within(layers, heads);
                 pruned.insert(id.map_err(|error| format!("its pruned_heads is wrong: {error}"))?);
             }
         }
         Ok(pruned)
     }
+}
+
+/// Under which keys a family keeps its shape, each with the default of `transformers`' config of that family.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Keys {
+    pub vocabulary: (&'static str, usize),
+    pub hidden: (&'static str, usize),
+    pub layers: (&'static str, usize),
+    pub heads: (&'static str, usize),
+    pub intermediate: (&'static str, usize),
+    pub activation: (&'static str, &'static str),
+    pub positions: (&'static str, usize),
+    /// `None` in a family without segments.
+    pub types: Option<(&'static str, usize)>,
+    /// `None` where embeddings are as wide as the layers; a default of 0 stands for that too.
+    pub embedding: Option<(&'static str, usize)>,
+    pub eps: (&'static str, f64),
+}
+
+impl Keys {
+    pub const BERT: Self = Self {
+        vocabulary: ("vocab_size", 30522),
+        hidden: ("hidden_size", 768),
+        layers: ("num_hidden_layers", 12),
+        heads: ("num_attention_heads", 12),
+        intermediate: ("intermediate_size", 3072),
+        activation: ("hidden_act", "gelu"),
+        positions: ("max_position_embeddings", 512),
+        types: Some(("type_vocab_size", 2)),
+        embedding: None,
+        eps: ("layer_norm_eps", 1e-12),
+    };
 }
 
 impl Config {
@@ -154,76 +196,102 @@ impl Config {
     /// # Errors
     /// [`ModelError`] if it is missing, unreadable, or describes what this program cannot run; the cause is named.
     pub fn from_folder(folder: &Path) -> Result<Self, ModelError> {
+        Ok(Self::with_stored(folder)?.2)
+    }
+
+    /// The config of a folder, with its family and everything that it holds.
+    pub(super) fn with_stored(folder: &Path) -> Result<(&'static Family, Stored, Self), ModelError> {
         let path = folder.join("config.json");
         let text = std::fs::read(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => ModelError::NoConfig(folder.to_owned()),
             _ => ModelError::Unreadable { path: path.clone(), cause: error.to_string() },
         })?;
-        Self::from_json(&text).map_err(|cause| ModelError::BadConfig { path, cause })
+        Self::parse(&text).map_err(|cause| ModelError::BadConfig { path, cause })
     }
 
     /// Reads the text of a `config.json`; an error says what is wrong with it.
     pub fn from_json(text: &[u8]) -> Result<Self, String> {
-        let stored: Stored = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-        if stored.model_type != "bert" {
-            return Err(format!(
-                "its model_type is {}, and this version opens encoders of model_type bert",
-                stored.model_type
-            ));
-        }
-        if stored.is_decoder {
+        Ok(Self::parse(text)?.2)
+    }
+
+    fn parse(text: &[u8]) -> Result<(&'static Family, Stored, Self), String> {
+        let stored = Stored(serde_json::from_slice(text).map_err(|error| error.to_string())?);
+        // Checkpoints of 2019 do not say.
+        let family = Family::of(&stored.text("model_type", "bert")?)?;
+        if stored.flag("is_decoder", false)? {
             return Err("it describes a decoder (is_decoder), and only encoders can be opened".into());
         }
-        if stored.position_embedding_type != "absolute" {
-            return Err(format!(
-                "its position_embedding_type is {}, and only absolute positions are known",
-                stored.position_embedding_type
-            ));
+        let config = (family.config)(&stored)?;
+        Ok((family, stored, config))
+    }
+
+    /// Reads what all families have, under the keys of one of them.
+    pub(super) fn read(stored: &Stored, keys: &Keys) -> Result<Self, String> {
+        // Bounds far above any real encoder, and low enough that no product of them overflows.
+        let bounded = |(key, default): (&str, usize), least: usize, most: usize| {
+            let value = stored.number(key, default)?;
+            let fits = (least..=most).contains(&value);
+            if fits { Ok(value) } else { Err(format!("{key} is {value}, which is outside {least} to {most}")) }
+        };
+        let layers = bounded(keys.layers, 1, 1_000)?;
+        let heads = bounded(keys.heads, 1, 1_000)?;
+        let hidden = bounded(keys.hidden, 1, 100_000)?;
+        let positions = bounded(keys.positions, 1, 1_000_000)?;
+        if !hidden.is_multiple_of(heads) {
+            return Err(format!("{} {hidden} cannot be shared out among {heads} heads", keys.hidden.0));
         }
-        // Bounds far above any real BERT, and low enough that no product of them overflows.
-        let bounded = [
-            ("num_hidden_layers", stored.num_hidden_layers, 1_000),
-            ("num_attention_heads", stored.num_attention_heads, 1_000),
-            ("hidden_size", stored.hidden_size, 100_000),
-            ("intermediate_size", stored.intermediate_size, 1_000_000),
-            ("max_position_embeddings", stored.max_position_embeddings, 1_000_000),
-            ("type_vocab_size", stored.type_vocab_size, 1_000),
-            ("vocab_size", stored.vocab_size, 10_000_000),
-        ];
-        if let Some((key, value, most)) = bounded.into_iter().find(|(_, value, most)| !(1..=*most).contains(value)) {
-            return Err(format!("{key} is {value}, which is outside 1 to {most}"));
+        let layer_norm_eps = stored.float(keys.eps.0, keys.eps.1)?;
+        if !(0.0..1.0).contains(&layer_norm_eps) {
+            return Err(format!("{} is {layer_norm_eps}, which is outside 0 to 1", keys.eps.0));
         }
-        if !stored.hidden_size.is_multiple_of(stored.num_attention_heads) {
-            return Err(format!(
-                "hidden_size {} cannot be shared out among {} heads",
-                stored.hidden_size, stored.num_attention_heads
-            ));
-        }
-        if !(stored.layer_norm_eps >= 0.0 && stored.layer_norm_eps < 1.0) {
-            return Err(format!("layer_norm_eps is {}, which is outside 0 to 1", stored.layer_norm_eps));
-        }
-        let activation = Activation::from_name(&stored.hidden_act).ok_or_else(|| {
+        let name = stored.text(keys.activation.0, keys.activation.1)?;
+        let activation = Activation::from_name(&name).ok_or_else(|| {
             let known = Activation::NAMES.map(|(name, _)| name).join(", ");
-            format!("its hidden_act {} is not known; known are {known}", stored.hidden_act)
+            format!("its {} {name} is not known; known are {known}", keys.activation.0)
         })?;
-        let (labels, pruned) = (stored.labels()?, stored.pruned()?);
+        let embedding = match keys.embedding {
+            None => hidden,
+            Some(key) => match bounded(key, 0, 100_000)? {
+                0 => hidden,
+                width => width,
+            },
+        };
+        let problem = match stored.text("problem_type", "single_label_classification")?.as_str() {
+            "single_label_classification" => Problem::SingleLabelClassification,
+            "multi_label_classification" => Problem::MultiLabelClassification,
+            "regression" => Problem::Regression,
+            other => return Err(format!("its problem_type {other} is not known")),
+        };
         Ok(Self {
-            pruned,
-            labels,
-            architecture: stored.architectures.and_then(|names| names.into_iter().next()),
-            problem: stored.problem_type.unwrap_or_default(),
-            tied: stored.tie_word_embeddings,
-            family: stored.model_type,
-            layers: stored.num_hidden_layers,
-            heads: stored.num_attention_heads,
-            hidden: stored.hidden_size,
-            intermediate: stored.intermediate_size,
+            family: stored.text("model_type", "bert")?,
+            layers,
+            heads,
+            hidden,
+            embedding,
+            intermediate: bounded(keys.intermediate, 1, 1_000_000)?,
             activation,
-            layer_norm_eps: stored.layer_norm_eps,
-            positions: stored.max_position_embeddings,
-            types: stored.type_vocab_size,
-            vocabulary: stored.vocab_size,
+            layer_norm_eps,
+            positions,
+            position_rows: positions,
+            types: keys.types.map_or(Ok(0), |key| bounded(key, if key.1 == 0 { 0 } else { 1 }, 1_000))?,
+            vocabulary: bounded(keys.vocabulary, 1, 10_000_000)?,
+            pruned: stored.pruned(layers, heads)?,
+            architecture: stored.words("architectures")?.into_iter().next(),
+            labels: stored.labels()?,
+            problem,
+            tied: stored.flag("tie_word_embeddings", true)?,
+            norm_bias: true,
+            head_bias: true,
         })
+    }
+
+    /// For families whose positions are counted from the padding id on: so many fewer are left for tokens.
+    pub(super) fn with_positions_after(mut self, padding: usize) -> Result<Self, String> {
+        let left = self.position_rows.checked_sub(padding.saturating_add(1)).filter(|left| *left > 0);
+        self.positions = left.ok_or_else(|| {
+            format!("{} positions with the padding id {padding} leave none for tokens", self.position_rows)
+        })?;
+        Ok(self)
     }
 
     /// Width of one head.
@@ -234,6 +302,11 @@ impl Config {
     /// The heads that a layer still has, by number.
     pub fn heads_left(&self, layer: usize) -> Vec<usize> {
         (0..self.heads).filter(|&head| !self.pruned.contains(&HeadId::new(layer, head))).collect()
+    }
+
+    /// Whether the checkpoint was saved for a task, such as `TokenClassification`; without an architecture, `otherwise`.
+    pub(super) fn is_for(&self, task: &str, otherwise: bool) -> bool {
+        self.architecture.as_deref().filter(|name| name.contains("For")).map_or(otherwise, |name| name.ends_with(task))
     }
 }
 
@@ -257,7 +330,12 @@ mod tests {
             (r#"{"id2label": {"0": "a", "2": "b"}}"#, "number its 2 classes from 0"),
             (r#"{"problem_type": "guessing"}"#, "guessing"),
             ("not JSON", "expected"),
-            (r#"{"hidden_size": -3}"#, "invalid value"),
+            (r#"{"hidden_size": -3}"#, "hidden_size is -3, which is no whole number"),
+            (r#"[1]"#, "invalid type"),
+            (r#"{"model_type": "roberta", "max_position_embeddings": 2}"#, "leave none for tokens"),
+            (r#"{"model_type": "albert", "num_hidden_groups": 0}"#, "must be at least 1"),
+            (r#"{"model_type": "modernbert", "rope_parameters": {"full_attention": {"rope_type": "yarn"}}}"#, "yarn"),
+            (r#"{"model_type": "modernbert", "hidden_size": 36, "num_attention_heads": 12}"#, "must be even"),
         ] {
             let cause = Config::from_json(json.as_bytes()).unwrap_err();
             assert!(cause.contains(wanted), "{json} gave: {cause}");

@@ -42,6 +42,10 @@ pub enum ModelError {
          one layer would remove it from all"
     )]
     SharedLayers { family: String },
+    #[error(
+        "a pruned model of the family {family} has no compact form that other programs know: take the same shape (--same-shape)"
+    )]
+    NoCompactForm { family: String },
     #[error("cannot write {}: {cause}", path.display())]
     CannotPrune { path: PathBuf, cause: String },
     #[error("this model has no head for {}", .0.name())]

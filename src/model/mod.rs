@@ -15,8 +15,10 @@
 mod batch;
 mod capture;
 mod config;
+mod embeddings;
 mod encoder;
 mod error;
+mod family;
 mod find;
 mod layer;
 mod loaded;
@@ -35,5 +37,6 @@ pub use error::ModelError;
 pub use find::{DEFAULT_MODEL, find_model, list_models, model_folders};
 pub use loaded::{Model, Traced};
 pub use probe::{Boundaries, Probe, Site};
+pub(crate) use prune::PruneRule;
 pub use prune::{PrunedShape, can_prune, prune, weight_bytes};
 pub use surgery::{Held, OnProgress, Plan, Sources, Surgery};

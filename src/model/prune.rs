@@ -29,7 +29,7 @@ pub enum PrunedShape {
 /// written.
 pub fn prune(folder: &Path, heads: &BTreeSet<HeadId>, shape: PrunedShape, out: &Path) -> Result<(), ModelError> {
     let mut stored = can_prune(folder)?;
-    let config = Config::from_folder(folder)?;
+    let (family, _, config) = Config::with_stored(folder)?;
     for head in heads {
         head.within(config.layers, config.heads)?;
         if config.pruned.contains(head) {
@@ -42,12 +42,16 @@ pub fn prune(folder: &Path, heads: &BTreeSet<HeadId>, shape: PrunedShape, out: &
             cause: "there is something of that name already".into(),
         });
     }
+    let rule = family.prune;
+    if shape == PrunedShape::Compact && !rule.compact {
+        return Err(ModelError::NoCompactForm { family: config.family });
+    }
     let file = WeightFile::read(folder)?;
-    let weights = file.weights()?;
+    let weights = file.weights(family.anchor)?;
     let tensors: Vec<(String, Kept<'_>)> = weights
         .all()
         .map(|(name, view)| {
-            let kept = Kept::of(&config, heads, shape, &name, view)?;
+            let kept = Kept::of(&config, rule, heads, shape, &name, view)?;
             Ok((name, kept))
         })
         .collect::<Result<_, ModelError>>()?;
@@ -129,13 +133,14 @@ struct Kept<'a> {
 impl<'a> Kept<'a> {
     fn of(
         config: &Config,
+        rule: PruneRule,
         heads: &BTreeSet<HeadId>,
         shape: PrunedShape,
         name: &str,
         view: safetensors::tensor::TensorView<'a>,
     ) -> Result<Self, ModelError> {
         let whole = Self { dtype: view.dtype(), shape: view.shape().to_vec(), bytes: Cow::Borrowed(view.data()) };
-        let Some((layer, part)) = part_of(name) else { return Ok(whole) };
+        let Some((layer, part)) = rule.part_of(name) else { return Ok(whole) };
         // Which of the head-wide stretches that are there go.
         let goes: Vec<bool> =
             config.heads_left(layer).into_iter().map(|head| heads.contains(&HeadId::new(layer, head))).collect();
@@ -210,17 +215,40 @@ enum Part {
     Columns,
 }
 
-fn part_of(name: &str) -> Option<(usize, Part)> {
-    let (layer, rest) = name.rsplit_once("encoder.layer.")?.1.split_once('.')?;
-    let part = match rest {
-        "attention.output.dense.weight" => Part::Columns,
-        _ => {
-            let (projection, kind) = rest.strip_prefix("attention.self.")?.split_once('.')?;
-            let known = ["query", "key", "value"].contains(&projection) && ["weight", "bias"].contains(&kind);
-            known.then_some(Part::Rows)?
-        }
+/// Which weights of a family are shared out among heads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PruneRule {
+    /// What stands before a layer's number.
+    pub layers: &'static str,
+    /// Layers whose rows, and biases, belong to heads.
+    pub rows: &'static [&'static str],
+    /// W_O, whose columns belong to heads.
+    pub columns: &'static str,
+    /// `transformers` 4 knew a compact form of pruned models of the family.
+    pub compact: bool,
+}
+
+impl PruneRule {
+    pub const BERT: Self = Self {
+        layers: "encoder.layer.",
+        rows: &["attention.self.query", "attention.self.key", "attention.self.value"],
+        columns: "attention.output.dense",
+        compact: true,
     };
-    Some((layer.parse().ok()?, part))
+
+    /// Of a family whose layers share their weights: such a model is refused before.
+    pub const SHARED: Self = Self { layers: "encoder.layer.", rows: &[], columns: "", compact: false };
+
+    fn part_of(self, name: &str) -> Option<(usize, Part)> {
+        let (layer, rest) = name.rsplit_once(self.layers)?.1.split_once('.')?;
+        let (of, kind) = rest.rsplit_once('.')?;
+        let part = match kind {
+            "weight" if of == self.columns => Part::Columns,
+            "weight" | "bias" if self.rows.contains(&of) => Part::Rows,
+            _ => return None,
+        };
+        Some((layer.parse().ok()?, part))
+    }
 }
 
 /// The bytes of a folder's weight file.

@@ -1,111 +1,142 @@
 //! Task heads: what a checkpoint was trained to answer. A head that the file lacks is never invented.
 
 use ndarray::Array2;
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 use super::capture::plain;
 use super::config::Problem;
+use super::embeddings::Embeddings;
 use super::layer::{Pace, activate};
 use super::weights::{LayerNorm, Linear, Weights};
 use super::{Activation, Config, ModelError};
 use crate::run::{Scale, Task, TaskInfo};
 
-/// A task head with its weights.
+/// A task head: some steps on hidden states, then a linear layer.
 #[derive(Debug)]
 pub(super) struct TaskHead {
     pub info: TaskInfo,
-    body: Body,
+    pub input: HeadInput,
+    steps: Vec<Step>,
+    last: Linear,
+    /// The last layer's weight is the table of words, and counted there.
+    tied: bool,
+}
+
+/// What a head reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HeadInput {
+    /// Each token's hidden state.
+    Tokens,
+    /// The first token's.
+    First,
+    /// The mean over the tokens.
+    Mean,
+    /// The pooler's output.
+    Pooled,
 }
 
 #[derive(Debug)]
-enum Body {
-    /// A linear layer on each token, an activation, a layer norm, then the product with the table of words.
-    MaskedLm { transform: Linear, activation: Activation, norm: LayerNorm, decoder: Linear, tied: bool },
-    /// A linear layer on the pooled first token.
-    OnPooled(Linear),
-    /// A linear layer on each token.
-    OnTokens(Linear),
+pub(super) enum Step {
+    Linear(Linear),
+    Activation(Activation),
+    Norm(LayerNorm),
 }
 
-/// The heads that a checkpoint has, its main one first.
-///
-/// `words` is the table of word embeddings, `[vocabulary, hidden]`, which a tied decoder shares.
-pub(super) fn load(
+/// tanh of a linear layer on the first token.
+#[derive(Debug)]
+pub(super) struct Pooler(Linear);
+
+impl Pooler {
+    /// The pooler of that name, if the checkpoint has it.
+    pub fn load(weights: &Weights<'_>, name: &str, config: &Config) -> Result<Option<Self>, ModelError> {
+        let there = weights.has(&format!("{name}.weight"));
+        there.then(|| weights.linear(name, config.hidden, config.hidden).map(Self)).transpose()
+    }
+
+    /// `[batch, hidden]` from the last hidden state `[batch, token, hidden]`.
+    pub fn forward(&self, last: &Tensor) -> Result<Tensor, ModelError> {
+        Ok(self.0.forward(&last.f_select(1, 0)?)?.f_tanh()?)
+    }
+
+    pub fn parameters(&self) -> usize {
+        self.0.parameters()
+    }
+}
+
+/// Names of a masked language model's weights.
+pub(super) struct MaskedLmNames {
+    pub dense: &'static str,
+    pub norm: &'static str,
+    pub decoder: &'static str,
+    /// Some checkpoints keep the decoder's bias under this name as well, or alone.
+    pub bias: &'static str,
+    pub activation: Activation,
+}
+
+/// A linear layer on each token, an activation, a layer norm, then the product with the table of words.
+pub(super) fn masked_lm(
     weights: &Weights<'_>,
     config: &Config,
-    words: &Tensor,
-    has_pooler: bool,
-) -> Result<Vec<TaskHead>, ModelError> {
-    let weights = &weights.outside()?;
-    let mut heads = Vec::new();
-    if weights.has("cls.predictions.transform.dense.weight") {
-        heads.push(masked_lm(weights, config, words)?);
+    embeddings: &Embeddings,
+    names: &MaskedLmNames,
+) -> Result<Option<TaskHead>, ModelError> {
+    if !weights.has(&format!("{}.weight", names.dense)) || !weights.has(&format!("{}.weight", names.norm)) {
+        return Ok(None);
     }
-    if weights.has("qa_outputs.weight") {
-        let outputs = weights.linear("qa_outputs", 2, config.hidden)?;
-        heads.push(head(Task::QuestionAnswering, names(&["start", "end"]), Scale::Softmax, Body::OnTokens(outputs)));
-    }
-    if let Some(shape) = weights.shape("classifier.weight") {
-        heads.push(classifier(weights, config, shape[0], has_pooler)?);
-    }
-    if weights.has("cls.seq_relationship.weight") && has_pooler {
-        let outputs = weights.linear("cls.seq_relationship", 2, config.hidden)?;
-        let labels = names(&["follows", "does not follow"]);
-        heads.push(head(Task::NextSentence, labels, Scale::Softmax, Body::OnPooled(outputs)));
-    }
-    Ok(heads)
-}
-
-fn names(names: &[&str]) -> Vec<String> {
-    names.iter().map(|&name| name.to_owned()).collect()
-}
-
-fn head(task: Task, labels: Vec<String>, scale: Scale, body: Body) -> TaskHead {
-    TaskHead { info: TaskInfo { task, labels, scale }, body }
-}
-
-fn masked_lm(weights: &Weights<'_>, config: &Config, words: &Tensor) -> Result<TaskHead, ModelError> {
-    let (hidden, vocabulary) = (config.hidden, config.vocabulary);
-    let own = "cls.predictions.decoder.weight";
-    let tied = config.tied || !weights.has(own);
-    let weight = if tied { words.shallow_clone() } else { weights.get(own, &[vocabulary, hidden])? };
-    // `transformers` writes the bias under either name or both, and reads the first.
-    let bias = ["cls.predictions.decoder.bias", "cls.predictions.bias"].into_iter().find(|name| weights.has(name));
-    let bias = weights.get(bias.unwrap_or("cls.predictions.bias"), &[vocabulary])?;
-    let body = Body::MaskedLm {
-        transform: weights.linear("cls.predictions.transform.dense", hidden, hidden)?,
-        activation: config.activation,
-        norm: weights.layer_norm("cls.predictions.transform.LayerNorm", hidden, config.layer_norm_eps)?,
-        decoder: Linear { weight, bias },
+    let (width, vocabulary) = (config.embedding, config.vocabulary);
+    let own = format!("{}.weight", names.decoder);
+    let tied = config.tied || !weights.has(&own);
+    let weight = if tied { embeddings.words.shallow_clone() } else { weights.get(&own, &[vocabulary, width])? };
+    let biases = [format!("{}.bias", names.decoder), names.bias.to_owned()];
+    let bias = biases.iter().find(|name| weights.has(name)).unwrap_or(&biases[1]);
+    let dense = weights.linear_biased(names.dense, width, config.hidden, config.head_bias)?;
+    let norm = weights.norm_biased(names.norm, width, config.layer_norm_eps, config.norm_bias)?;
+    Ok(Some(TaskHead {
+        info: TaskInfo { task: Task::MaskedLm, labels: Vec::new(), scale: Scale::Softmax },
+        input: HeadInput::Tokens,
+        steps: vec![Step::Linear(dense), Step::Activation(names.activation), Step::Norm(norm)],
+        last: Linear { weight, bias: Some(weights.get(bias, &[vocabulary])?) },
         tied,
-    };
-    Ok(head(Task::MaskedLm, Vec::new(), Scale::Softmax, body))
+    }))
 }
 
-/// Sequence and token classifiers have weights of one name: the architecture tells them apart, and without one the
-/// pooler does, which only the former needs.
-fn classifier(
+/// Where an answer starts and ends, by a linear layer on each token.
+pub(super) fn question_answering(weights: &Weights<'_>, config: &Config) -> Result<Option<TaskHead>, ModelError> {
+    spans(weights, config, Vec::new(), "qa_outputs")
+}
+
+/// The same under another name, after some steps.
+pub(super) fn spans(
     weights: &Weights<'_>,
     config: &Config,
-    classes: usize,
-    has_pooler: bool,
-) -> Result<TaskHead, ModelError> {
-    let labels = match config.labels.len() {
-        0 => (0..classes).map(|class| format!("LABEL_{class}")).collect(),
-        _ => config.labels.clone(),
-    };
-    let linear = weights.linear("classifier", labels.len(), config.hidden)?;
-    let on_tokens = match config.architecture.as_deref() {
-        Some(name) if name.ends_with("TokenClassification") => true,
-        Some(name) if name.ends_with("SequenceClassification") => false,
-        _ => !has_pooler,
-    };
-    if on_tokens {
-        return Ok(head(Task::TokenClassification, labels, Scale::Softmax, Body::OnTokens(linear)));
-    }
-    if !has_pooler {
-        return Err(ModelError::MissingWeight("pooler.dense.weight".into()));
-    }
+    steps: Vec<Step>,
+    name: &str,
+) -> Result<Option<TaskHead>, ModelError> {
+    let labels = names(&["start", "end"]);
+    let info = TaskInfo { task: Task::QuestionAnswering, labels, scale: Scale::Softmax };
+    linear_head(weights, config, info, HeadInput::Tokens, steps, name)
+}
+
+/// A class for each token.
+pub(super) fn token_classification(
+    weights: &Weights<'_>,
+    config: &Config,
+    steps: Vec<Step>,
+) -> Result<Option<TaskHead>, ModelError> {
+    let Some(labels) = labels(weights, config, "classifier") else { return Ok(None) };
+    let info = TaskInfo { task: Task::TokenClassification, labels, scale: Scale::Softmax };
+    linear_head(weights, config, info, HeadInput::Tokens, steps, "classifier")
+}
+
+/// A class for the whole text.
+pub(super) fn sequence_classification(
+    weights: &Weights<'_>,
+    config: &Config,
+    input: HeadInput,
+    steps: Vec<Step>,
+    name: &str,
+) -> Result<Option<TaskHead>, ModelError> {
+    let Some(labels) = labels(weights, config, name) else { return Ok(None) };
     let scale = match config.problem {
         Problem::Regression => Scale::Raw,
         // `transformers` takes one class alone for a regression, too.
@@ -113,36 +144,88 @@ fn classifier(
         Problem::SingleLabelClassification => Scale::Softmax,
         Problem::MultiLabelClassification => Scale::Sigmoid,
     };
-    Ok(head(Task::SequenceClassification, labels, scale, Body::OnPooled(linear)))
+    let info = TaskInfo { task: Task::SequenceClassification, labels, scale };
+    linear_head(weights, config, info, input, steps, name)
+}
+
+/// Whether the second text follows, or what else the family asks of a pair.
+pub(super) fn next_sentence(
+    weights: &Weights<'_>,
+    config: &Config,
+    name: &str,
+    labels: [&str; 2],
+) -> Result<Option<TaskHead>, ModelError> {
+    let info = TaskInfo { task: Task::NextSentence, labels: names(&labels), scale: Scale::Softmax };
+    linear_head(weights, config, info, HeadInput::Pooled, Vec::new(), name)
+}
+
+fn linear_head(
+    weights: &Weights<'_>,
+    config: &Config,
+    info: TaskInfo,
+    input: HeadInput,
+    steps: Vec<Step>,
+    name: &str,
+) -> Result<Option<TaskHead>, ModelError> {
+    if !weights.has(&format!("{name}.weight")) {
+        return Ok(None);
+    }
+    let last = weights.linear(name, info.labels.len(), config.hidden)?;
+    Ok(Some(TaskHead { info, input, steps, last, tied: false }))
+}
+
+/// Names of the classes of a classifier: the config's, or numbers for as many as the weight has.
+fn labels(weights: &Weights<'_>, config: &Config, name: &str) -> Option<Vec<String>> {
+    let classes = *weights.shape(&format!("{name}.weight"))?.first()?;
+    Some(match config.labels.len() {
+        0 => (0..classes).map(|class| format!("LABEL_{class}")).collect(),
+        _ => config.labels.clone(),
+    })
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
 }
 
 impl TaskHead {
     /// Weights of the head's own: a tied decoder is counted with the embeddings.
     pub fn parameters(&self) -> usize {
-        match &self.body {
-            Body::MaskedLm { transform, norm, decoder, tied, .. } => {
-                let decoder = if *tied { decoder.bias.numel() } else { decoder.parameters() };
-                transform.parameters() + norm.parameters() + decoder
-            }
-            Body::OnPooled(linear) | Body::OnTokens(linear) => linear.parameters(),
-        }
+        let steps = self.steps.iter().map(|step| match step {
+            Step::Linear(linear) => linear.parameters(),
+            Step::Norm(norm) => norm.parameters(),
+            Step::Activation(_) => 0,
+        });
+        let last = if self.tied { self.last.bias.as_ref().map_or(0, Tensor::numel) } else { self.last.parameters() };
+        steps.sum::<usize>() + last
     }
 
-    /// The head answers once for each token, not once for the whole text.
-    pub fn is_on_tokens(&self) -> bool {
-        !matches!(self.body, Body::OnPooled(_))
-    }
-
-    /// Logits `[…, class]` from hidden states `[…, hidden]` of tokens, or from the pooled output, whichever the head is
-    /// on. It can be differentiated.
-    pub fn forward(&self, states: &Tensor) -> Result<Tensor, ModelError> {
-        match &self.body {
-            Body::MaskedLm { transform, activation, norm, decoder, .. } => {
-                let states = activate(Pace::Differentiable, *activation, transform.forward(states)?)?;
-                decoder.forward(&norm.forward(&states)?)
+    /// Logits `[batch, token, class]` for the tokens that are asked for, or `[batch, class]` of a head on the whole text,
+    /// from the last hidden state `[batch, token, hidden]` of a batch without padding. It can be differentiated.
+    pub fn answer(
+        &self,
+        last: &Tensor,
+        tokens: Option<&[usize]>,
+        pooler: Option<&Pooler>,
+    ) -> Result<Tensor, ModelError> {
+        let states = match (self.input, tokens) {
+            (HeadInput::Pooled, _) => pooler.ok_or(ModelError::NoTask(self.info.task))?.forward(last)?,
+            (HeadInput::First, _) => last.f_select(1, 0)?,
+            (HeadInput::Mean, _) => last.f_mean_dim([1].as_slice(), false, Kind::Float)?,
+            (HeadInput::Tokens, None) => last.shallow_clone(),
+            (HeadInput::Tokens, Some(tokens)) => {
+                let tokens: Vec<i64> = tokens.iter().map(|&token| token as i64).collect();
+                last.f_index_select(1, &Tensor::f_from_slice(&tokens)?)?
             }
-            Body::OnPooled(linear) | Body::OnTokens(linear) => linear.forward(states),
+        };
+        let mut states = states;
+        for step in &self.steps {
+            states = match step {
+                Step::Linear(linear) => linear.forward(&states)?,
+                Step::Activation(activation) => activate(Pace::Differentiable, *activation, states)?,
+                Step::Norm(norm) => norm.forward(&states)?,
+            };
         }
+        self.last.forward(&states)
     }
 }
 

@@ -22,9 +22,10 @@ impl WeightFile {
     }
 
     /// The encoder's weights, whatever stands before their names.
-    pub fn weights(&self) -> Result<Weights<'_>, ModelError> {
+    ///
+    /// `anchor` is the name, without what stands before it, of a weight that every checkpoint of the family has.
+    pub fn weights(&self, anchor: &str) -> Result<Weights<'_>, ModelError> {
         let mut weights = self.prefixed(String::new())?;
-        let anchor = "embeddings.word_embeddings.weight";
         let names = weights.tensors.names();
         weights.prefix = names.into_iter().find_map(|name| name.strip_suffix(anchor)).unwrap_or("").to_owned();
         Ok(weights)
@@ -89,16 +90,26 @@ impl<'a> Weights<'a> {
 
     /// `NAME.weight` and `NAME.bias` of a linear layer, `[out, in]` and `[out]`.
     pub fn linear(&self, name: &str, out: usize, into: usize) -> Result<Linear, ModelError> {
+        self.linear_biased(name, out, into, true)
+    }
+
+    /// A linear layer that adds a bias, or none.
+    pub fn linear_biased(&self, name: &str, out: usize, into: usize, biased: bool) -> Result<Linear, ModelError> {
         Ok(Linear {
             weight: self.get(&format!("{name}.weight"), &[out, into])?,
-            bias: self.get(&format!("{name}.bias"), &[out])?,
+            bias: biased.then(|| self.get(&format!("{name}.bias"), &[out])).transpose()?,
         })
     }
 
     pub fn layer_norm(&self, name: &str, width: usize, eps: f64) -> Result<LayerNorm, ModelError> {
+        self.norm_biased(name, width, eps, true)
+    }
+
+    /// A layer norm that adds a bias, or none.
+    pub fn norm_biased(&self, name: &str, width: usize, eps: f64, biased: bool) -> Result<LayerNorm, ModelError> {
         Ok(LayerNorm {
             weight: self.get(&format!("{name}.weight"), &[width])?,
-            bias: self.get(&format!("{name}.bias"), &[width])?,
+            bias: biased.then(|| self.get(&format!("{name}.bias"), &[width])).transpose()?,
             eps,
         })
     }
@@ -122,32 +133,32 @@ pub(super) struct Linear {
     /// `[out, in]`
     pub weight: Tensor,
     /// `[out]`
-    pub bias: Tensor,
+    pub bias: Option<Tensor>,
 }
 
 impl Linear {
     pub fn forward(&self, x: &Tensor) -> Result<Tensor, ModelError> {
-        Ok(x.f_linear(&self.weight, Some(&self.bias))?)
+        Ok(x.f_linear(&self.weight, self.bias.as_ref())?)
     }
 
     pub fn parameters(&self) -> usize {
-        self.weight.numel() + self.bias.numel()
+        self.weight.numel() + self.bias.as_ref().map_or(0, Tensor::numel)
     }
 }
 
 #[derive(Debug)]
 pub(super) struct LayerNorm {
     pub weight: Tensor,
-    pub bias: Tensor,
+    pub bias: Option<Tensor>,
     pub eps: f64,
 }
 
 impl LayerNorm {
     pub fn forward(&self, x: &Tensor) -> Result<Tensor, ModelError> {
-        Ok(x.f_layer_norm(self.weight.size(), Some(&self.weight), Some(&self.bias), self.eps, false)?)
+        Ok(x.f_layer_norm(self.weight.size(), Some(&self.weight), self.bias.as_ref(), self.eps, false)?)
     }
 
     pub fn parameters(&self) -> usize {
-        self.weight.numel() + self.bias.numel()
+        self.weight.numel() + self.bias.as_ref().map_or(0, Tensor::numel)
     }
 }

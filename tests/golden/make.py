@@ -5,8 +5,9 @@ In a throw-away virtual environment, from the root of the clone:
     pip install torch==2.13.0 transformers==5.24.0 safetensors==0.8.0 numpy==2.4.6
     python tests/golden/make.py PATH_OF_all-MiniLM-L6-v2
 
-writes `tiny-bert/` (a random model of a few kB), `tiny-bert.safetensors`, `minilm.safetensors`, and `tasks/`: small
-random models with task heads, each with its reference beside its weights. In a reference,
+writes `tiny-bert/` (a random model of a few kB), `tiny-bert.safetensors`, `minilm.safetensors`, `tasks/` and
+`families/`: small random models with task heads and of every family, each with its reference beside its weights. In a
+reference,
 CASE/attention is [layer, head, query, key]; where that would be large, CASE/attention_sample holds every
 STRIDE-th number of it in row-major order, and likewise for the hidden states.
 """
@@ -155,6 +156,84 @@ def tasks():
         save_file({key: np.ascontiguousarray(value) for key, value in out.items()}, folder / "reference.safetensors")
 
 
+@torch.no_grad()
+def families():
+    """Small random models of every family, long enough for relative positions to share buckets."""
+    from transformers import AutoConfig, AutoModelForMaskedLM, AutoModelForSequenceClassification
+    from transformers import AutoModelForPreTraining, AutoModelForQuestionAnswering, AutoModelForTokenClassification
+
+    usual = dict(
+        vocab_size=30, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=20,
+        max_position_embeddings=44, initializer_range=0.3,
+    )  # fmt: skip
+    distil = dict(
+        vocab_size=30, dim=16, n_layers=2, n_heads=2, hidden_dim=20, max_position_embeddings=44, initializer_range=0.3
+    )  # fmt: skip
+    modern = dict(usual, num_hidden_layers=3, layer_types=None, global_attn_every_n_layers=2, local_attention=8, pad_token_id=0)
+    modern |= dict(bos_token_id=2, eos_token_id=3, cls_token_id=2, sep_token_id=3)
+    v3 = dict(
+        usual, type_vocab_size=0, relative_attention=True, position_buckets=8, max_relative_positions=-1,
+        norm_rel_ebd="layer_norm", share_att_key=True, pos_att_type="p2c|c2p", position_biased_input=False,
+    )  # fmt: skip
+    v2 = dict(
+        usual, type_vocab_size=2, relative_attention=True, max_relative_positions=12, pos_att_type=["c2p", "p2c"],
+        share_att_key=False, conv_kernel_size=3, conv_act="gelu",
+    )  # fmt: skip
+    three = {"id2label": {0: "a", 1: "b", 2: "c"}}
+    masked, sequence, token = AutoModelForMaskedLM, AutoModelForSequenceClassification, AutoModelForTokenClassification
+    models = {
+        "roberta-masked-lm": ("roberta", masked, usual | {"type_vocab_size": 1}),
+        "roberta-sequence": ("roberta", sequence, usual | {"type_vocab_size": 1} | three),
+        "xlm-roberta-token": ("xlm-roberta", token, usual | {"type_vocab_size": 1} | three),
+        "camembert-question": ("camembert", AutoModelForQuestionAnswering, usual | {"type_vocab_size": 1}),
+        "distilbert-masked-lm": ("distilbert", masked, distil),
+        "distilbert-sequence": ("distilbert", sequence, distil | three),
+        "electra-masked-lm": ("electra", masked, usual | {"embedding_size": 12}),
+        "electra-sequence": ("electra", sequence, usual | {"embedding_size": 16} | three),
+        "albert-pretraining": ("albert", AutoModelForPreTraining, usual | {"embedding_size": 12, "num_hidden_groups": 2, "num_hidden_layers": 3}),
+        "albert-sequence": ("albert", sequence, usual | {"embedding_size": 16, "inner_group_num": 2} | three),
+        "mpnet-masked-lm": ("mpnet", masked, usual),
+        "mpnet-sequence": ("mpnet", sequence, usual | three),
+        "deberta-v3-masked-lm": ("deberta-v2", masked, v3),
+        "deberta-v3-sequence": ("deberta-v2", sequence, v3 | three),
+        "deberta-v2-token": ("deberta-v2", token, v2 | three),
+        "modernbert-masked-lm": ("modernbert", masked, modern),
+        "modernbert-sequence": ("modernbert", sequence, modern | {"classifier_pooling": "mean"} | three),
+        "modernbert-token": ("modernbert", token, modern | {"norm_bias": True, "attention_bias": True} | three),
+    }
+    for number, (name, (kind, head, settings)) in enumerate(models.items()):
+        torch.manual_seed(20261201 + number)
+        folder = HERE / "families" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        config = AutoConfig.for_model(kind, **settings)
+        model = shaken(head.from_config(config, attn_implementation="eager"))
+        model.save_pretrained(folder)
+        pairs = getattr(config, "type_vocab_size", 0) == 2
+        # The padding id of RoBERTa, 1, stands in the middle: it is not counted.
+        ids = [2, *(4 + i * 7 % 26 for i in range(9)), 1, *(4 + i * 5 % 26 for i in range(10)), 3]
+        types = [0] * 12 + [1 if pairs else 0] * (len(ids) - 12)
+        given = {"input_ids": torch.tensor([ids]), "attention_mask": torch.ones(1, len(ids))}
+        if pairs:
+            given["token_type_ids"] = torch.tensor([types])
+        result = model(**given, output_attentions=True, output_hidden_states=True)
+        out = {"input_ids": np.array(ids), "token_type_ids": np.array(types)}
+        out["attention"] = torch.stack(result.attentions)[:, 0].numpy()
+        base = model.base_model(**given)
+        out["last_hidden_state"] = base.last_hidden_state[0].numpy()
+        if getattr(base, "pooler_output", None) is not None:
+            out["pooler_output"] = base.pooler_output[0].numpy()
+        if kind == "albert" and "pretraining" in name:
+            out["logits"] = result.prediction_logits[0].numpy()
+            out["logits_next-sentence"] = result.sop_logits[0].numpy()
+        elif "question" in name:
+            out["logits"] = torch.stack([result.start_logits[0], result.end_logits[0]], -1).numpy()
+        else:
+            out["logits"] = result.logits[0].numpy()
+        out = {key: np.ascontiguousarray(value) for key, value in out.items()}
+        parameters = sum(parameter.numel() for parameter in model.parameters())
+        save_file(out, folder / "reference.safetensors", metadata={"parameters": str(parameters)})
+
+
 def minilm(path):
     tokenizer = AutoTokenizer.from_pretrained(path)
     model = BertModel.from_pretrained(path, attn_implementation="eager").eval()
@@ -182,4 +261,5 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     tiny()
     tasks()
+    families()
     minilm(sys.argv[1])

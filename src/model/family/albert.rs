@@ -1,0 +1,107 @@
+//! ALBERT (Lan et al. 2020): layers that share their weights, and embeddings narrower than them.
+
+use super::{Family, Parts, bert};
+use crate::model::config::{Config, Keys, Stored};
+use crate::model::embeddings::{Embeddings, PositionRule, Tables};
+use crate::model::layer::{AttentionNames, Layer, Norms, PlainScores, SelfAttention};
+use crate::model::tasks::{self, HeadInput, MaskedLmNames, Pooler, TaskHead};
+use crate::model::weights::Weights;
+use crate::model::{ModelError, PruneRule};
+
+pub const FAMILY: Family =
+    Family { types: &["albert"], anchor: "embeddings.word_embeddings.weight", config, load, prune: PruneRule::SHARED };
+
+fn config(stored: &Stored) -> Result<Config, String> {
+    bert::absolute_positions(stored)?;
+    let keys = Keys {
+        hidden: ("hidden_size", 4096),
+        heads: ("num_attention_heads", 64),
+        intermediate: ("intermediate_size", 16384),
+        vocabulary: ("vocab_size", 30000),
+        embedding: Some(("embedding_size", 128)),
+        activation: ("hidden_act", "gelu_new"),
+        ..Keys::BERT
+    };
+    let mut config = Config::read(stored, &keys)?;
+    let (groups, inner) = sharing(stored)?;
+    if groups > config.layers || config.layers * inner > 1000 {
+        let layers = config.layers;
+        return Err(format!("{layers} layers cannot be shared out among {groups} groups of {inner} layers"));
+    }
+    // Each step of a group is a layer for whoever looks at it.
+    config.layers *= inner;
+    Ok(config)
+}
+
+/// How many groups of layers there are, and how many layers each has.
+fn sharing(stored: &Stored) -> Result<(usize, usize), String> {
+    let (groups, inner) = (stored.number("num_hidden_groups", 1)?, stored.number("inner_group_num", 1)?);
+    if groups == 0 || inner == 0 || inner > 1000 {
+        return Err(format!("num_hidden_groups is {groups} and inner_group_num {inner}: both must be at least 1"));
+    }
+    Ok((groups, inner))
+}
+
+fn load(weights: &Weights<'_>, config: &Config, stored: &Stored) -> Result<Parts, ModelError> {
+    let (groups, inner) = sharing(stored).map_err(ModelError::Unfit)?;
+    let tables =
+        Tables { projection: Some("encoder.embedding_hidden_mapping_in"), always_project: true, ..Tables::BERT };
+    let embeddings = Embeddings::load(weights, config, &tables, PositionRule::Counted)?;
+    let mut layers = Vec::new();
+    for group in 0..groups {
+        for layer in 0..inner {
+            layers.push(one_layer(weights, config, group, layer)?);
+        }
+    }
+    let steps = config.layers / inner;
+    let order = (0..steps).flat_map(|step| (0..inner).map(move |layer| step * groups / steps * inner + layer));
+    let pooler = Pooler::load(weights, "pooler", config)?;
+    let tasks = task_heads(weights, config, &embeddings, pooler.is_some())?;
+    Ok(Parts { embeddings, layers, order: order.collect(), final_norm: None, pooler, tasks, shared: 0 })
+}
+
+fn one_layer(weights: &Weights<'_>, config: &Config, group: usize, layer: usize) -> Result<Layer, ModelError> {
+    let name = |part: &str| format!("encoder.albert_layer_groups.{group}.albert_layers.{layer}.{part}");
+    let names = AttentionNames {
+        query: name("attention.query"),
+        key: name("attention.key"),
+        value: name("attention.value"),
+        output: name("attention.dense"),
+    };
+    let norm = |part: &str| weights.layer_norm(&name(part), config.hidden, config.layer_norm_eps);
+    let all: Vec<usize> = (0..config.heads).collect();
+    Ok(Layer {
+        attention: SelfAttention::load(weights, config, &all, &names, Box::new(PlainScores))?,
+        norms: Norms::After { attention: norm("attention.LayerNorm")?, output: norm("full_layer_layer_norm")? },
+        feed_forward: bert::feed_forward(weights, config, &name("ffn"), &name("ffn_output"))?,
+        convolution: None,
+    })
+}
+
+fn task_heads(
+    weights: &Weights<'_>,
+    config: &Config,
+    embeddings: &Embeddings,
+    has_pooler: bool,
+) -> Result<Vec<TaskHead>, ModelError> {
+    let outside = weights.outside()?;
+    let names = MaskedLmNames {
+        dense: "predictions.dense",
+        norm: "predictions.LayerNorm",
+        decoder: "predictions.decoder",
+        bias: "predictions.bias",
+        activation: config.activation,
+    };
+    let mut heads = Vec::new();
+    heads.extend(tasks::masked_lm(&outside, config, embeddings, &names)?);
+    heads.extend(tasks::question_answering(&outside, config)?);
+    if config.is_for("TokenClassification", !has_pooler) {
+        heads.extend(tasks::token_classification(&outside, config, Vec::new())?);
+    } else {
+        heads.extend(tasks::sequence_classification(&outside, config, HeadInput::Pooled, Vec::new(), "classifier")?);
+    }
+    if has_pooler {
+        heads.extend(tasks::next_sentence(&outside, config, "sop_classifier.classifier", ["in order", "swapped"])?);
+    }
+    Ok(heads)
+}

@@ -1,0 +1,63 @@
+//! ELECTRA (Clark et al. 2020): BERT whose embeddings can be narrower than its layers.
+
+use super::{Family, Parts, bert};
+use crate::model::config::{Config, Keys, Stored};
+use crate::model::embeddings::{Embeddings, PositionRule, Tables};
+use crate::model::layer::PlainScores;
+use crate::model::tasks::{self, HeadInput, MaskedLmNames, Step, TaskHead};
+use crate::model::weights::Weights;
+use crate::model::{Activation, ModelError, PruneRule};
+
+pub const FAMILY: Family =
+    Family { types: &["electra"], anchor: "embeddings.word_embeddings.weight", config, load, prune: PruneRule::BERT };
+
+fn config(stored: &Stored) -> Result<Config, String> {
+    bert::absolute_positions(stored)?;
+    let keys = Keys {
+        hidden: ("hidden_size", 256),
+        heads: ("num_attention_heads", 4),
+        intermediate: ("intermediate_size", 1024),
+        embedding: Some(("embedding_size", 128)),
+        ..Keys::BERT
+    };
+    Config::read(stored, &keys)
+}
+
+fn load(weights: &Weights<'_>, config: &Config, _: &Stored) -> Result<Parts, ModelError> {
+    let tables = Tables { projection: Some("embeddings_project"), ..Tables::BERT };
+    let embeddings = Embeddings::load(weights, config, &tables, PositionRule::Counted)?;
+    let layers = bert::layers(weights, config, |_| Ok(Box::new(PlainScores)))?;
+    let tasks = task_heads(weights, config, &embeddings)?;
+    Ok(Parts {
+        embeddings,
+        layers,
+        order: (0..config.layers).collect(),
+        final_norm: None,
+        pooler: None,
+        tasks,
+        shared: 0,
+    })
+}
+
+fn task_heads(weights: &Weights<'_>, config: &Config, embeddings: &Embeddings) -> Result<Vec<TaskHead>, ModelError> {
+    let outside = weights.outside()?;
+    let names = MaskedLmNames {
+        dense: "generator_predictions.dense",
+        norm: "generator_predictions.LayerNorm",
+        decoder: "generator_lm_head",
+        bias: "generator_lm_head.bias",
+        activation: Activation::Gelu,
+    };
+    let mut heads = Vec::new();
+    heads.extend(tasks::masked_lm(&outside, config, embeddings, &names)?);
+    heads.extend(tasks::question_answering(&outside, config)?);
+    if outside.has("classifier.out_proj.weight") {
+        let dense = outside.linear("classifier.dense", config.hidden, config.hidden)?;
+        let steps = vec![Step::Linear(dense), Step::Activation(Activation::Gelu)];
+        let head = tasks::sequence_classification(&outside, config, HeadInput::First, steps, "classifier.out_proj")?;
+        heads.extend(head);
+    } else {
+        heads.extend(tasks::token_classification(&outside, config, Vec::new())?);
+    }
+    Ok(heads)
+}

@@ -1,0 +1,71 @@
+//! The families of encoders that can be opened: one file each says how a family's config, weights, embeddings, layers and
+//! task heads are read. To add a family, add its file and name it in [`FAMILIES`].
+
+mod albert;
+mod bert;
+mod deberta;
+mod distilbert;
+mod electra;
+mod modernbert;
+mod mpnet;
+mod roberta;
+
+use super::config::{Config, Stored};
+use super::embeddings::Embeddings;
+use super::layer::Layer;
+use super::tasks::{Pooler, TaskHead};
+use super::weights::{LayerNorm, Weights};
+use super::{ModelError, PruneRule};
+
+/// How a family is read.
+pub(super) struct Family {
+    /// Values of `model_type` in `config.json`.
+    pub types: &'static [&'static str],
+    /// The name, without its prefix, of the table of word embeddings: what stands before it stands before all names.
+    pub anchor: &'static str,
+    pub config: fn(&Stored) -> Result<Config, String>,
+    pub load: fn(&Weights<'_>, &Config, &Stored) -> Result<Parts, ModelError>,
+    pub prune: PruneRule,
+}
+
+/// What a family's file makes of a checkpoint.
+#[derive(Debug)]
+pub(super) struct Parts {
+    pub embeddings: Embeddings,
+    /// Distinct layers.
+    pub layers: Vec<Layer>,
+    /// Which of them each step of the pass uses: the same one several times where layers share their weights.
+    pub order: Vec<usize>,
+    /// On the last layer's output.
+    pub final_norm: Option<LayerNorm>,
+    pub pooler: Option<Pooler>,
+    /// The main one first.
+    pub tasks: Vec<TaskHead>,
+    /// How many weights the layers' score rules have in common.
+    pub shared: usize,
+}
+
+const FAMILIES: [&Family; 8] = [
+    &bert::FAMILY,
+    &roberta::FAMILY,
+    &distilbert::FAMILY,
+    &electra::FAMILY,
+    &albert::FAMILY,
+    &mpnet::FAMILY,
+    &deberta::FAMILY,
+    &modernbert::FAMILY,
+];
+
+impl Family {
+    /// The family of a `model_type`.
+    ///
+    /// # Errors
+    /// A sentence that names it and those that are known.
+    pub fn of(model_type: &str) -> Result<&'static Self, String> {
+        let found = FAMILIES.into_iter().find(|family| family.types.contains(&model_type));
+        found.ok_or_else(|| {
+            let known: Vec<&str> = FAMILIES.iter().flat_map(|family| family.types).copied().collect();
+            format!("its model_type is {model_type}, and the known ones are {}", known.join(", "))
+        })
+    }
+}

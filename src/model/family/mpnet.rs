@@ -1,0 +1,108 @@
+//! MPNet (Song et al. 2020): RoBERTa's embeddings without segments, and a bias by relative position that all layers add
+//! to their scores.
+
+use tch::{Kind, Tensor};
+
+use super::{Family, Parts, bert, roberta};
+use crate::model::config::{Config, Keys, Stored};
+use crate::model::embeddings::{Embeddings, PositionRule, Tables};
+use crate::model::layer::{AttentionNames, Layer, Norms, ScoreInput, ScoreRule, SelfAttention, plain_scores};
+use crate::model::tasks::Pooler;
+use crate::model::weights::Weights;
+use crate::model::{ModelError, PruneRule};
+
+pub const FAMILY: Family = Family {
+    types: &["mpnet"],
+    anchor: "embeddings.word_embeddings.weight",
+    config,
+    load,
+    prune: PruneRule {
+        layers: "encoder.layer.",
+        rows: &["attention.attn.q", "attention.attn.k", "attention.attn.v"],
+        columns: "attention.attn.o",
+        compact: false,
+    },
+};
+
+/// The padding id is no setting in this family.
+const PADDING: usize = 1;
+
+fn config(stored: &Stored) -> Result<Config, String> {
+    let keys = Keys { vocabulary: ("vocab_size", 30527), types: None, ..Keys::BERT };
+    Config::read(stored, &keys)?.with_positions_after(PADDING)
+}
+
+fn load(weights: &Weights<'_>, config: &Config, stored: &Stored) -> Result<Parts, ModelError> {
+    let embeddings = Embeddings::load(weights, config, &Tables::BERT, PositionRule::AfterPadding(PADDING))?;
+    let buckets = stored.number("relative_attention_num_buckets", 32).map_err(ModelError::Unfit)?;
+    let table = weights.get("encoder.relative_attention_bias.weight", &[buckets, config.heads])?;
+    let layers = (0..config.layers)
+        .map(|layer| one_layer(weights, config, layer, Box::new(RelativeBias { table: table.shallow_clone() })))
+        .collect::<Result<_, _>>()?;
+    let pooler = Pooler::load(weights, "pooler.dense", config)?;
+    let tasks = roberta::task_heads(weights, config, &embeddings)?;
+    Ok(Parts {
+        embeddings,
+        layers,
+        order: (0..config.layers).collect(),
+        final_norm: None,
+        pooler,
+        tasks,
+        shared: table.numel(),
+    })
+}
+
+fn one_layer(
+    weights: &Weights<'_>,
+    config: &Config,
+    layer: usize,
+    rule: Box<dyn ScoreRule>,
+) -> Result<Layer, ModelError> {
+    let name = |part: &str| format!("encoder.layer.{layer}.{part}");
+    let names = AttentionNames {
+        query: name("attention.attn.q"),
+        key: name("attention.attn.k"),
+        value: name("attention.attn.v"),
+        output: name("attention.attn.o"),
+    };
+    let norm = |part: &str| weights.layer_norm(&name(part), config.hidden, config.layer_norm_eps);
+    Ok(Layer {
+        attention: SelfAttention::load(weights, config, &config.heads_left(layer), &names, rule)?,
+        norms: Norms::After { attention: norm("attention.LayerNorm")?, output: norm("output.LayerNorm")? },
+        feed_forward: bert::feed_forward(weights, config, &name("intermediate.dense"), &name("output.dense"))?,
+        convolution: None,
+    })
+}
+
+/// A number for each head and bucket of relative positions, the same in all layers.
+#[derive(Debug)]
+struct RelativeBias {
+    /// `[bucket, head]`
+    table: Tensor,
+}
+
+impl ScoreRule for RelativeBias {
+    fn scores(&self, input: &ScoreInput<'_>) -> Result<Tensor, ModelError> {
+        let n = input.tokens;
+        // `transformers` always sorts into 32 buckets, whatever the config says.
+        let buckets: Vec<i64> = (0..n).flat_map(|query| (0..n).map(move |key| bucket(key - query, 32))).collect();
+        let rows = Tensor::f_embedding(&self.table, &Tensor::f_from_slice(&buckets)?, -1, false, false)?;
+        let heads = rows.size2()?.1;
+        let bias = rows.f_view([n, n, heads])?.f_permute([2, 0, 1])?.f_repeat([input.rows, 1, 1])?;
+        Ok(plain_scores(input)?.f_add(&bias.f_to_kind(Kind::Float)?)?)
+    }
+}
+
+/// The bucket of a relative position key − query: each small distance has its own, larger ones share, by their logarithm
+/// (Raffel et al. 2020).
+fn bucket(relative: i64, buckets: i64) -> i64 {
+    let half = buckets / 2;
+    let exact = half / 2;
+    let (start, distance) = if relative > 0 { (half, relative) } else { (0, -relative) };
+    if distance < exact {
+        return start + distance;
+    }
+    // In f32, as `transformers` does it: at the borders of buckets the last digit decides.
+    let share = (distance as f32 / exact as f32).ln() / (128.0 / exact as f64).ln() as f32;
+    start + (exact + (share * (half - exact) as f32) as i64).min(half - 1)
+}

@@ -1,0 +1,61 @@
+//! RoBERTa (Liu et al. 2019), XLM-RoBERTa (Conneau et al. 2020) and CamemBERT (Martin et al. 2020): BERT whose positions
+//! are counted from the padding id on, skipping padding.
+
+use super::{Family, Parts, bert};
+use crate::model::config::{Config, Keys, Stored};
+use crate::model::embeddings::{Embeddings, PositionRule, Tables};
+use crate::model::layer::PlainScores;
+use crate::model::tasks::{self, HeadInput, MaskedLmNames, Pooler, Step, TaskHead};
+use crate::model::weights::Weights;
+use crate::model::{Activation, ModelError, PruneRule};
+
+pub const FAMILY: Family = Family {
+    types: &["roberta", "xlm-roberta", "camembert"],
+    anchor: "embeddings.word_embeddings.weight",
+    config,
+    load,
+    prune: PruneRule::BERT,
+};
+
+fn config(stored: &Stored) -> Result<Config, String> {
+    bert::absolute_positions(stored)?;
+    let keys = Keys { vocabulary: ("vocab_size", 50265), ..Keys::BERT };
+    Config::read(stored, &keys)?.with_positions_after(stored.number("pad_token_id", 1)?)
+}
+
+fn load(weights: &Weights<'_>, config: &Config, stored: &Stored) -> Result<Parts, ModelError> {
+    let rule = PositionRule::after_padding(stored)?;
+    let embeddings = Embeddings::load(weights, config, &Tables::BERT, rule)?;
+    let layers = bert::layers(weights, config, |_| Ok(Box::new(PlainScores)))?;
+    let pooler = Pooler::load(weights, "pooler.dense", config)?;
+    let tasks = task_heads(weights, config, &embeddings)?;
+    Ok(Parts { embeddings, layers, order: (0..config.layers).collect(), final_norm: None, pooler, tasks, shared: 0 })
+}
+
+/// Heads by RoBERTa's names, which MPNet has taken over.
+pub fn task_heads(
+    weights: &Weights<'_>,
+    config: &Config,
+    embeddings: &Embeddings,
+) -> Result<Vec<TaskHead>, ModelError> {
+    let outside = weights.outside()?;
+    let names = MaskedLmNames {
+        dense: "lm_head.dense",
+        norm: "lm_head.layer_norm",
+        decoder: "lm_head.decoder",
+        bias: "lm_head.bias",
+        activation: Activation::Gelu,
+    };
+    let mut heads = Vec::new();
+    heads.extend(tasks::masked_lm(&outside, config, embeddings, &names)?);
+    heads.extend(tasks::question_answering(&outside, config)?);
+    if outside.has("classifier.out_proj.weight") {
+        let dense = outside.linear("classifier.dense", config.hidden, config.hidden)?;
+        let steps = vec![Step::Linear(dense), Step::Activation(Activation::Tanh)];
+        let head = tasks::sequence_classification(&outside, config, HeadInput::First, steps, "classifier.out_proj")?;
+        heads.extend(head);
+    } else {
+        heads.extend(tasks::token_classification(&outside, config, Vec::new())?);
+    }
+    Ok(heads)
+}
