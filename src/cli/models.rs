@@ -4,7 +4,7 @@ use clap::Args;
 use super::input::ModelArgs;
 use super::{note, print};
 use crate::model::{Config, list_models, model_folders};
-use crate::run::TaskInfo;
+use crate::run::{LoadReport, TaskInfo};
 
 #[derive(Debug, Args)]
 pub struct ModelsArgs {
@@ -68,6 +68,17 @@ fn describe(model: &ModelArgs) -> Result<()> {
     for TaskInfo { task, labels, .. } in &info.tasks {
         let labels = if labels.is_empty() { String::new() } else { format!(": {}", labels.join(", ")) };
         print(&format!("task\t{}{labels}\n", task.name()));
+    }
+    let LoadReport { files, renamed, unused, not_finite } = &info.report;
+    print(&format!("files\t{}\n", files.join(" ")));
+    for (asked, found) in renamed {
+        print(&format!("renamed\t{found}\tread as {asked}\n"));
+    }
+    for name in unused {
+        print(&format!("unused\t{name}\n"));
+    }
+    for name in not_finite {
+        print(&format!("not finite\t{name}\tit holds numbers that are infinite or none\n"));
     }
     if !info.pruned.is_empty() {
         let heads: Vec<String> = info.pruned.iter().map(ToString::to_string).collect();

@@ -332,7 +332,8 @@ impl eframe::App for HeadlightApp {
         let mut actions = Vec::new();
         Panel::top("texts").show(ui, |ui| {
             ui.add_space(4.0);
-            self.boxes.show(ui);
+            let model = self.conversation.model().cloned();
+            self.boxes.show(ui, model.as_ref().map_or(&[], |model| &model.prefixes));
             ui.add_space(4.0);
         });
         Panel::bottom("status").show(ui, |ui| {

@@ -216,6 +216,7 @@ impl HeadlightApp {
     }
 
     fn save_session(&mut self, path: &Path) {
+        // With the prefix, if one is chosen: that is what was run.
         let texts = self.boxes.settled().unwrap_or_default();
         let model = self.conversation.model();
         let session = Session {

@@ -4,12 +4,13 @@ use egui::{RichText, Ui};
 
 use super::app::{Action, HeadlightApp};
 use super::file_dialog::Asks;
+use crate::run::ModelInfo;
 
 impl HeadlightApp {
     pub(super) fn show_status(&self, ui: &mut Ui) {
         ui.horizontal(|ui| {
             match self.conversation.model() {
-                Some(model) => ui.label(RichText::new(&model.name).strong()),
+                Some(model) => ui.label(RichText::new(&model.name).strong()).on_hover_text(describe(model)),
                 None => ui.label("no model"),
             };
             if let Some(run) = self.conversation.run() {
@@ -55,6 +56,21 @@ impl HeadlightApp {
             ui.label(RichText::new(format!("⚠ {trouble}")).color(error));
         }
     }
+}
+
+/// A model in a few lines.
+fn describe(model: &ModelInfo) -> String {
+    let tasks: Vec<&str> = model.tasks.iter().map(|info| info.task.name()).collect();
+    let tasks = if tasks.is_empty() { "no task head".to_owned() } else { tasks.join(", ") };
+    format!(
+        "{}\n{}, {} layers × {} heads, hidden size {}\n{tasks}\nsentence vector: {}",
+        model.folder.display(),
+        model.family,
+        model.layers,
+        model.heads,
+        model.hidden,
+        model.pooling.describe()
+    )
 }
 
 /// The menu of sessions.

@@ -1,7 +1,7 @@
 use tch::{Kind, Tensor};
 
+use super::checkpoint::{LayerNorm, Linear, Weights};
 use super::config::{Config, Stored};
-use super::weights::{LayerNorm, Linear, Weights};
 use super::{Batch, ModelError};
 
 /// What a token enters the first layer as: its word's, its position's and its segment's vectors, added and normalised.

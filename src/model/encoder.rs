@@ -2,12 +2,12 @@ use std::path::Path;
 
 use tch::Tensor;
 
+use super::checkpoint::{Checkpoint, LayerNorm, Seen, Weights};
 use super::family::Parts;
 use super::layer::{Layer, Pace, Scratch};
 use super::tasks::{Pooler, TaskHead};
-use super::weights::{LayerNorm, WeightFile};
 use super::{Batch, Config, ModelError, Probe, Site};
-use crate::run::{Task, TaskInfo};
+use crate::run::{LoadReport, Task, TaskInfo};
 
 /// An encoder of one of the known families: embeddings, layers of self-attention and feed-forward, a pooler and task
 /// heads if present.
@@ -15,19 +15,20 @@ use crate::run::{Task, TaskInfo};
 pub struct Encoder {
     config: Config,
     parts: Parts,
+    report: LoadReport,
 }
 
 impl Encoder {
-    /// Reads `config.json` and `model.safetensors` from a Hugging Face model folder.
+    /// Reads `config.json` and the weights from a Hugging Face model folder: `model.safetensors` or `pytorch_model.bin`,
+    /// whole or in shards.
     ///
     /// # Errors
     /// [`ModelError`] that names the file, key or weight at fault.
     pub fn load(folder: &Path) -> Result<Self, ModelError> {
         let (family, stored, config) = Config::with_stored(folder)?;
-        let file = WeightFile::read(folder)?;
-        let weights = file.weights(family.anchor)?;
-        let parts = (family.load)(&weights, &config, &stored)?;
-        Ok(Self { config, parts })
+        let (checkpoint, seen) = (Checkpoint::open(folder)?, Seen::default());
+        let parts = (family.load)(&Weights::new(&checkpoint, family.anchor, &seen), &config, &stored)?;
+        Ok(Self { config, parts, report: seen.report(&checkpoint) })
     }
 
     pub fn config(&self) -> &Config {
@@ -36,6 +37,11 @@ impl Encoder {
 
     pub fn has_pooler(&self) -> bool {
         self.parts.pooler.is_some()
+    }
+
+    /// What was found while its weights were read.
+    pub fn report(&self) -> &LoadReport {
+        &self.report
     }
 
     /// The task heads, the main one first.

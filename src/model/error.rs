@@ -13,13 +13,16 @@ pub enum ModelError {
     NotFound { name: String, sought: Vec<PathBuf> },
     #[error("{} is no model: it has no config.json", .0.display())]
     NoConfig(PathBuf),
-    #[error("{} has no weights: model.safetensors is missing", .0.display())]
+    #[error(
+        "{} has no weights: there is neither model.safetensors nor pytorch_model.bin, whole or in shards with an index",
+        .0.display()
+    )]
     NoWeights(PathBuf),
     #[error("cannot read {}: {cause}", path.display())]
     Unreadable { path: PathBuf, cause: String },
     #[error("{} cannot be used: {cause}", path.display())]
     BadConfig { path: PathBuf, cause: String },
-    #[error("{} is not a whole safetensors file: {cause}", path.display())]
+    #[error("{} is no file of weights that can be used: {cause}", path.display())]
     BadWeights { path: PathBuf, cause: String },
     #[error("the weight {0} is missing from the checkpoint")]
     MissingWeight(String),

@@ -1,6 +1,6 @@
 use tch::{Kind, Tensor};
 
-use super::weights::{LayerNorm, Linear, Weights};
+use super::checkpoint::{LayerNorm, Linear, Weights};
 use super::{Activation, Batch, Config, ModelError, Probe, Site};
 
 /// One encoder layer: self-attention and feed-forward, each with a residual sum and a layer norm.

@@ -49,6 +49,7 @@ impl Model {
             has_tokenizer: tokenizer.is_some(),
             has_pooler: encoder.has_pooler(),
             pooling: pooling::declared(folder)?,
+            prefixes: pooling::prefixes(folder)?,
             pruned: config.pruned.clone(),
             pieces: Arc::new(match &tokenizer {
                 Some(tokenizer) if encoder.tasks().any(|info| info.task == Task::MaskedLm) => {
@@ -56,6 +57,7 @@ impl Model {
                 }
                 _ => Vec::new(),
             }),
+            report: encoder.report().clone(),
             tasks: encoder.tasks().cloned().collect(),
             mask: tokenizer.as_ref().and_then(TextEncoder::mask).map(|(id, piece)| MaskPiece { id, piece }),
         });
@@ -254,7 +256,7 @@ impl Model {
             attention,
             computed,
             edits,
-            remarks: plan.remarks().to_vec(),
+            remarks: plan.remarks().iter().cloned().chain(not_finite(&hidden)).collect(),
             context,
             hidden,
             pooler_output,
@@ -341,6 +343,16 @@ fn join(kept: Option<&Run>, from: usize, capture: Capture) -> Result<Joined, Mod
         hidden.extend(parts.hidden.into_iter().skip(1)); // the first is the boundary itself
     }
     Ok((weights, context, hidden))
+}
+
+/// Says where the numbers first stop to be numbers.
+fn not_finite(hidden: &[Arc<Array2<f32>>]) -> Option<String> {
+    let first = hidden.iter().position(|state| state.iter().any(|number| !number.is_finite()))?;
+    let place = match first {
+        0 => "in the embeddings".to_owned(),
+        layer => format!("in layer {}", layer - 1),
+    };
+    Some(format!("the hidden state has numbers that are infinite or none: they first appear {place}"))
 }
 
 fn vector(tensor: &Tensor) -> Result<Array1<f32>, ModelError> {

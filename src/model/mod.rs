@@ -14,6 +14,7 @@
 
 mod batch;
 mod capture;
+mod checkpoint;
 mod config;
 mod embeddings;
 mod encoder;
@@ -27,7 +28,6 @@ mod probe;
 mod prune;
 mod surgery;
 mod tasks;
-mod weights;
 
 pub use batch::Batch;
 pub use capture::Capture;

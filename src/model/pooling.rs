@@ -1,5 +1,6 @@
 //! How a sentence model makes one vector of its last hidden state, as its own files declare.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use ndarray::{Array1, ArrayView2, Axis};
@@ -7,7 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::ModelError;
-use crate::run::{Embedding, Pooling, PoolingMode};
+use crate::run::{Embedding, Pooling, PoolingMode, Prefix};
 
 #[derive(Debug, Deserialize)]
 struct Module {
@@ -44,6 +45,26 @@ pub(super) fn declared(folder: &Path) -> Result<Pooling, ModelError> {
         // None of ours, or several joined end to end: say so rather than pretend.
         _ => Ok(Pooling::default()),
     }
+}
+
+/// What `config_sentence_transformers.json` says that texts begin with (`prompts`). E5 models say it in their description
+/// alone: they are known by their name.
+pub(super) fn prefixes(folder: &Path) -> Result<Vec<Prefix>, ModelError> {
+    #[derive(Deserialize)]
+    struct Prompts {
+        prompts: Option<BTreeMap<String, String>>,
+    }
+    let stored: Option<Prompts> = read(&folder.join("config_sentence_transformers.json"))?;
+    let named = stored.and_then(|stored| stored.prompts).unwrap_or_default().into_iter();
+    let prefixes: Vec<Prefix> =
+        named.filter(|(_, text)| !text.is_empty()).map(|(name, text)| Prefix { name, text }).collect();
+    let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let name = absolute.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let is_e5 = name.split(|c: char| !c.is_alphanumeric()).any(|word| word == "e5");
+    if !prefixes.is_empty() || !is_e5 {
+        return Ok(prefixes);
+    }
+    Ok(["query", "passage"].map(|name| Prefix { name: name.into(), text: format!("{name}: ") }).to_vec())
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ModelError> {
@@ -108,6 +129,25 @@ mod tests {
         assert!(Pooling::default().describe().contains("not declared by the model"));
         let escaping = r#"[{"path": "../x", "type": "a.Pooling"}]"#;
         assert!(!declared(folder(escaping, "{}").path()).unwrap().declared);
+    }
+
+    #[test]
+    fn prefixes_are_declared_or_those_of_e5() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = |name: &str| {
+            let inner = folder.path().join(name);
+            std::fs::create_dir_all(&inner).unwrap();
+            inner
+        };
+        let texts = |folder: &Path| -> Vec<String> {
+            prefixes(folder).unwrap().into_iter().map(|prefix| prefix.text).collect()
+        };
+        assert_eq!(texts(&inner("multilingual-e5-small")), ["query: ", "passage: "]);
+        assert!(texts(&inner("bert-base5")).is_empty());
+        let declared = inner("other");
+        let json = r#"{"prompts": {"search": "find: ", "none": ""}}"#;
+        std::fs::write(declared.join("config_sentence_transformers.json"), json).unwrap();
+        assert_eq!(texts(&declared), ["find: "]);
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use safetensors::{Dtype, View};
 use serde_json::Value;
 
-use super::weights::WeightFile;
+use super::checkpoint::Checkpoint;
 use super::{Config, ModelError};
 use crate::run::HeadId;
 
@@ -46,13 +46,11 @@ pub fn prune(folder: &Path, heads: &BTreeSet<HeadId>, shape: PrunedShape, out: &
     if shape == PrunedShape::Compact && !rule.compact {
         return Err(ModelError::NoCompactForm { family: config.family });
     }
-    let file = WeightFile::read(folder)?;
-    let weights = file.weights(family.anchor)?;
-    let tensors: Vec<(String, Kept<'_>)> = weights
-        .all()
-        .map(|(name, view)| {
-            let kept = Kept::of(&config, rule, heads, shape, &name, view)?;
-            Ok((name, kept))
+    let checkpoint = Checkpoint::open(folder)?;
+    let tensors: Vec<(String, Kept)> = (checkpoint.tensors().iter())
+        .map(|(name, entry)| {
+            let whole = Kept { dtype: entry.dtype, shape: entry.shape.clone(), bytes: checkpoint.read(entry)? };
+            Ok((name.clone(), whole.pruned(&config, rule, heads, shape, name)?))
         })
         .collect::<Result<_, ModelError>>()?;
     if shape == PrunedShape::Compact {
@@ -124,22 +122,22 @@ fn copy_beside(from: &Path, to: &Path, depth: usize) -> Result<(), String> {
 }
 
 /// A tensor as the new file holds it.
-struct Kept<'a> {
+struct Kept {
     dtype: Dtype,
     shape: Vec<usize>,
-    bytes: Cow<'a, [u8]>,
+    bytes: Vec<u8>,
 }
 
-impl<'a> Kept<'a> {
-    fn of(
+impl Kept {
+    fn pruned(
+        self,
         config: &Config,
         rule: PruneRule,
         heads: &BTreeSet<HeadId>,
         shape: PrunedShape,
         name: &str,
-        view: safetensors::tensor::TensorView<'a>,
     ) -> Result<Self, ModelError> {
-        let whole = Self { dtype: view.dtype(), shape: view.shape().to_vec(), bytes: Cow::Borrowed(view.data()) };
+        let whole = self;
         let Some((layer, part)) = rule.part_of(name) else { return Ok(whole) };
         // Which of the head-wide stretches that are there go.
         let goes: Vec<bool> =
@@ -173,14 +171,14 @@ impl<'a> Kept<'a> {
         let inner: usize = self.shape[along + 1..].iter().product::<usize>() * self.size();
         let stretches = self.bytes.chunks_exact((width * inner).max(1)).enumerate();
         let left = stretches.filter(|(at, _)| !goes[at % goes.len()]).flat_map(|(_, stretch)| stretch);
-        self.bytes = Cow::Owned(left.copied().collect());
+        self.bytes = left.copied().collect();
         self.shape[along] = goes.iter().filter(|goes| !**goes).count() * width;
         self
     }
 
     fn zeroed_columns(mut self, width: usize, goes: &[bool]) -> Self {
         let stretch = width * self.size();
-        for (at, bytes) in self.bytes.to_mut().chunks_exact_mut(stretch.max(1)).enumerate() {
+        for (at, bytes) in self.bytes.chunks_exact_mut(stretch.max(1)).enumerate() {
             if goes[at % goes.len()] {
                 bytes.fill(0); // 0 in every floating-point kind
             }
@@ -189,7 +187,7 @@ impl<'a> Kept<'a> {
     }
 }
 
-impl View for Kept<'_> {
+impl View for Kept {
     fn dtype(&self) -> Dtype {
         self.dtype
     }
@@ -251,11 +249,10 @@ impl PruneRule {
     }
 }
 
-/// The bytes of a folder's weight file.
+/// The bytes of a folder's weight files.
 ///
 /// # Errors
-/// [`ModelError::NoWeights`] if it has none.
+/// [`ModelError`] if it has none, or one cannot be read.
 pub fn weight_bytes(folder: &Path) -> Result<u64, ModelError> {
-    let path: PathBuf = folder.join("model.safetensors");
-    std::fs::metadata(path).map(|metadata| metadata.len()).map_err(|_| ModelError::NoWeights(folder.into()))
+    Ok(Checkpoint::open(folder)?.bytes())
 }

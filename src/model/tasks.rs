@@ -4,10 +4,10 @@ use ndarray::Array2;
 use tch::{Kind, Tensor};
 
 use super::capture::plain;
+use super::checkpoint::{LayerNorm, Linear, Weights};
 use super::config::Problem;
 use super::embeddings::Embeddings;
 use super::layer::{Pace, activate};
-use super::weights::{LayerNorm, Linear, Weights};
 use super::{Activation, Config, ModelError};
 use crate::run::{Scale, Task, TaskInfo};
 

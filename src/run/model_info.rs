@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{HeadId, Task, TaskInfo};
+use super::{HeadId, LoadReport, Task, TaskInfo};
 
 /// What a reader may know of a loaded model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,8 @@ pub struct ModelInfo {
     pub has_tokenizer: bool,
     pub has_pooler: bool,
     pub pooling: Pooling,
+    /// What texts are to begin with, by its use, such as “query: ” of E5; empty for most models.
+    pub prefixes: Vec<Prefix>,
     /// Heads that were cut out of the weights. They keep their numbers, and their maps are all zero.
     pub pruned: BTreeSet<HeadId>,
     /// What it was trained to answer, the main task first.
@@ -37,6 +39,8 @@ pub struct ModelInfo {
     pub mask: Option<MaskPiece>,
     /// The vocabulary's pieces by number, for models that guess words; empty for others.
     pub pieces: Arc<Vec<String>>,
+    /// What was found while its files were read.
+    pub report: LoadReport,
 }
 
 /// The token that stands for a hidden word: `[MASK]` in BERT.
@@ -44,6 +48,15 @@ pub struct ModelInfo {
 pub struct MaskPiece {
     pub id: u32,
     pub piece: String,
+}
+
+/// What a text is to begin with for one use of a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prefix {
+    /// Its use, such as `query`.
+    pub name: String,
+    /// `query: `
+    pub text: String,
 }
 
 impl ModelInfo {

@@ -6,8 +6,8 @@ In a throw-away virtual environment, from the root of the clone:
     python tests/golden/make.py PATH_OF_all-MiniLM-L6-v2
 
 writes `tiny-bert/` (a random model of a few kB), `tiny-bert.safetensors`, `minilm.safetensors`, `tasks/` and
-`families/`: small random models with task heads and of every family, each with its reference beside its weights. In a
-reference,
+`families/`: small random models with task heads and of every family, each with its reference beside its weights; and
+`files/`: one of them in every kind of file. In a reference,
 CASE/attention is [layer, head, query, key]; where that would be large, CASE/attention_sample holds every
 STRIDE-th number of it in row-major order, and likewise for the hidden states.
 """
@@ -156,6 +156,53 @@ def tasks():
         save_file({key: np.ascontiguousarray(value) for key, value in out.items()}, folder / "reference.safetensors")
 
 
+def files():
+    """The sequence classifier of `tasks/` in every kind of file."""
+    from safetensors.torch import load_file
+    from safetensors.torch import save_file as save_tensors
+
+    source = HERE / "tasks" / "sequence"
+    weights = load_file(source / "model.safetensors")
+    half = dict(list(weights.items())[: len(weights) // 2])
+    rest = {name: tensor for name, tensor in weights.items() if name not in half}
+
+    def folder(name):
+        made = HERE / "files" / name
+        made.mkdir(parents=True, exist_ok=True)
+        for file in ["config.json", "vocab.txt", "tokenizer_config.json"]:
+            (made / file).write_bytes((source / file).read_bytes())
+        return made
+
+    def index(made, ending, first, second):
+        shards = {name: first for name in half} | {name: second for name in rest}
+        (made / f"{ending}.index.json").write_text(json.dumps({"metadata": {}, "weight_map": shards}) + "\n")
+
+    torch.save(weights, folder("zip") / "pytorch_model.bin")
+    torch.save(weights, folder("legacy") / "pytorch_model.bin", _use_new_zipfile_serialization=False)
+    # As a training script might: parameters, a tensor that is a view with other strides, and what is no tensor.
+    odd = {name: torch.nn.Parameter(tensor) for name, tensor in weights.items()}
+    name = "classifier.weight"
+    odd[name] = weights[name].t().contiguous().t()
+    torch.save({"epoch": 3, "lr": 0.1, "state_dict": odd}, folder("state-dict") / "pytorch_model.bin")
+    for kind in ["float16", "bfloat16"]:
+        cast = {name: tensor.to(getattr(torch, kind)) for name, tensor in weights.items()}
+        torch.save(cast, folder(f"zip-{kind}") / "pytorch_model.bin")
+    made = folder("shards")
+    save_tensors(half, made / "model-00001-of-00002.safetensors", metadata={"format": "pt"})
+    save_tensors(rest, made / "model-00002-of-00002.safetensors", metadata={"format": "pt"})
+    index(made, "model.safetensors", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors")
+    made = folder("bin-shards")
+    torch.save(half, made / "pytorch_model-00001-of-00002.bin")
+    torch.save(rest, made / "pytorch_model-00002-of-00002.bin")
+    index(made, "pytorch_model.bin", "pytorch_model-00001-of-00002.bin", "pytorch_model-00002-of-00002.bin")
+    # Names as they were in 2019, with a buffer and a weight that nothing uses.
+    old = {name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): tensor
+           for name, tensor in weights.items()}  # fmt: skip
+    old["bert.embeddings.position_ids"] = torch.arange(32).unsqueeze(0)
+    old["dropped.weight"] = torch.zeros(3)
+    torch.save(old, folder("old-names") / "pytorch_model.bin", _use_new_zipfile_serialization=False)
+
+
 @torch.no_grad()
 def families():
     """Small random models of every family, long enough for relative positions to share buckets."""
@@ -261,5 +308,6 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     tiny()
     tasks()
+    files()
     families()
     minilm(sys.argv[1])

@@ -21,10 +21,12 @@ pub fn model_info(layers: usize, heads: usize) -> Arc<ModelInfo> {
         has_tokenizer: true,
         has_pooler: false,
         pooling: Pooling::default(),
+        prefixes: Vec::new(),
         pruned: Default::default(),
         tasks: Vec::new(),
         mask: None,
         pieces: Default::default(),
+        report: Default::default(),
     })
 }
 

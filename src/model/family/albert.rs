@@ -1,11 +1,11 @@
 //! ALBERT (Lan et al. 2020): layers that share their weights, and embeddings narrower than them.
 
 use super::{Family, Parts, bert};
+use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
 use crate::model::layer::{AttentionNames, Layer, Norms, PlainScores, SelfAttention};
 use crate::model::tasks::{self, HeadInput, MaskedLmNames, Pooler, TaskHead};
-use crate::model::weights::Weights;
 use crate::model::{ModelError, PruneRule};
 
 pub const FAMILY: Family =
@@ -84,7 +84,7 @@ fn task_heads(
     embeddings: &Embeddings,
     has_pooler: bool,
 ) -> Result<Vec<TaskHead>, ModelError> {
-    let outside = weights.outside()?;
+    let outside = weights.outside();
     let names = MaskedLmNames {
         dense: "predictions.dense",
         norm: "predictions.LayerNorm",

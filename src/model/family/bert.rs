@@ -1,11 +1,11 @@
 //! BERT (Devlin et al. 2019), and the blocks that other families share with it.
 
 use super::{Family, Parts};
+use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
 use crate::model::layer::{AttentionNames, FeedForward, Layer, Norms, PlainScores, ScoreRule, SelfAttention};
 use crate::model::tasks::{self, HeadInput, MaskedLmNames, Pooler, TaskHead};
-use crate::model::weights::Weights;
 use crate::model::{ModelError, PruneRule};
 
 pub const FAMILY: Family =
@@ -87,7 +87,7 @@ fn task_heads(
     embeddings: &Embeddings,
     has_pooler: bool,
 ) -> Result<Vec<TaskHead>, ModelError> {
-    let outside = weights.outside()?;
+    let outside = weights.outside();
     let names = MaskedLmNames {
         dense: "cls.predictions.transform.dense",
         norm: "cls.predictions.transform.LayerNorm",

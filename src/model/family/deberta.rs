@@ -3,11 +3,11 @@
 use tch::{Kind, Tensor};
 
 use super::{Family, Parts};
+use crate::model::checkpoint::{Linear, Weights};
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
 use crate::model::layer::{AttentionNames, Convolution, Layer, Norms, ScoreInput, ScoreRule, SelfAttention, masked};
 use crate::model::tasks::{self, HeadInput, MaskedLmNames, Step, TaskHead};
-use crate::model::weights::{Linear, Weights};
 use crate::model::{Activation, ModelError, PruneRule};
 
 pub const FAMILY: Family = Family {
@@ -232,7 +232,7 @@ fn task_heads(
     stored: &Stored,
     embeddings: &Embeddings,
 ) -> Result<Vec<TaskHead>, ModelError> {
-    let outside = weights.outside()?;
+    let outside = weights.outside();
     let legacy = MaskedLmNames {
         dense: "cls.predictions.transform.dense",
         norm: "cls.predictions.transform.LayerNorm",

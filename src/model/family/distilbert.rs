@@ -1,11 +1,11 @@
 //! DistilBERT (Sanh et al. 2019): BERT with other names, without segments and without a pooler.
 
 use super::{Family, Parts, bert};
+use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
 use crate::model::layer::{AttentionNames, Layer, Norms, PlainScores, SelfAttention};
 use crate::model::tasks::{self, HeadInput, MaskedLmNames, Step, TaskHead};
-use crate::model::weights::Weights;
 use crate::model::{Activation, ModelError, PruneRule};
 
 pub const FAMILY: Family = Family {
@@ -68,7 +68,7 @@ fn one_layer(weights: &Weights<'_>, config: &Config, layer: usize) -> Result<Lay
 }
 
 fn task_heads(weights: &Weights<'_>, config: &Config, embeddings: &Embeddings) -> Result<Vec<TaskHead>, ModelError> {
-    let outside = weights.outside()?;
+    let outside = weights.outside();
     let names = MaskedLmNames {
         dense: "vocab_transform",
         norm: "vocab_layer_norm",

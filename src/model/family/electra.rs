@@ -1,11 +1,11 @@
 //! ELECTRA (Clark et al. 2020): BERT whose embeddings can be narrower than its layers.
 
 use super::{Family, Parts, bert};
+use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
 use crate::model::layer::PlainScores;
 use crate::model::tasks::{self, HeadInput, MaskedLmNames, Step, TaskHead};
-use crate::model::weights::Weights;
 use crate::model::{Activation, ModelError, PruneRule};
 
 pub const FAMILY: Family =
@@ -40,7 +40,7 @@ fn load(weights: &Weights<'_>, config: &Config, _: &Stored) -> Result<Parts, Mod
 }
 
 fn task_heads(weights: &Weights<'_>, config: &Config, embeddings: &Embeddings) -> Result<Vec<TaskHead>, ModelError> {
-    let outside = weights.outside()?;
+    let outside = weights.outside();
     let names = MaskedLmNames {
         dense: "generator_predictions.dense",
         norm: "generator_predictions.LayerNorm",

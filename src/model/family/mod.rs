@@ -10,11 +10,11 @@ mod modernbert;
 mod mpnet;
 mod roberta;
 
+use super::checkpoint::{LayerNorm, Weights};
 use super::config::{Config, Stored};
 use super::embeddings::Embeddings;
 use super::layer::Layer;
 use super::tasks::{Pooler, TaskHead};
-use super::weights::{LayerNorm, Weights};
 use super::{ModelError, PruneRule};
 
 /// How a family is read.

@@ -4,11 +4,11 @@
 use tch::Tensor;
 
 use super::{Family, Parts};
+use crate::model::checkpoint::{Linear, Weights};
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
 use crate::model::layer::{FeedForward, Layer, Norms, ScoreInput, ScoreRule, SelfAttention, plain_scores};
 use crate::model::tasks::{self, HeadInput, MaskedLmNames, Step, TaskHead};
-use crate::model::weights::{Linear, Weights};
 use crate::model::{Activation, ModelError, PruneRule};
 
 pub const FAMILY: Family = Family {
@@ -174,7 +174,7 @@ fn task_heads(
     stored: &Stored,
     embeddings: &Embeddings,
 ) -> Result<Vec<TaskHead>, ModelError> {
-    let outside = weights.outside()?;
+    let outside = weights.outside();
     let name = stored.text("classifier_activation", "gelu").map_err(ModelError::Unfit)?;
     let activation = Activation::from_name(&name)
         .ok_or_else(|| ModelError::Unfit(format!("its classifier_activation {name} is not known")))?;

@@ -4,11 +4,11 @@
 use tch::{Kind, Tensor};
 
 use super::{Family, Parts, bert, roberta};
+use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
 use crate::model::layer::{AttentionNames, Layer, Norms, ScoreInput, ScoreRule, SelfAttention, plain_scores};
 use crate::model::tasks::Pooler;
-use crate::model::weights::Weights;
 use crate::model::{ModelError, PruneRule};
 
 pub const FAMILY: Family = Family {

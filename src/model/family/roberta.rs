@@ -2,11 +2,11 @@
 //! are counted from the padding id on, skipping padding.
 
 use super::{Family, Parts, bert};
+use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
 use crate::model::layer::PlainScores;
 use crate::model::tasks::{self, HeadInput, MaskedLmNames, Pooler, Step, TaskHead};
-use crate::model::weights::Weights;
 use crate::model::{Activation, ModelError, PruneRule};
 
 pub const FAMILY: Family = Family {
@@ -38,7 +38,7 @@ pub fn task_heads(
     config: &Config,
     embeddings: &Embeddings,
 ) -> Result<Vec<TaskHead>, ModelError> {
-    let outside = weights.outside()?;
+    let outside = weights.outside();
     let names = MaskedLmNames {
         dense: "lm_head.dense",
         norm: "lm_head.layer_norm",

@@ -1,0 +1,175 @@
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use ::safetensors::Dtype;
+use tch::{Kind, Tensor};
+
+use super::{Checkpoint, Entry};
+use crate::model::ModelError;
+use crate::run::LoadReport;
+
+/// The tensors of a checkpoint by the names that `transformers` gives them.
+#[derive(Clone)]
+pub(in crate::model) struct Weights<'a> {
+    checkpoint: &'a Checkpoint,
+    /// What stands before each name, such as `bert.` in checkpoints with a task head.
+    prefix: String,
+    seen: &'a Seen,
+}
+
+/// What was asked for while a model was loaded.
+#[derive(Debug, Default)]
+pub(in crate::model) struct Seen {
+    used: RefCell<BTreeSet<String>>,
+    renamed: RefCell<BTreeSet<(String, String)>>,
+    not_finite: RefCell<BTreeSet<String>>,
+}
+
+impl Seen {
+    /// What there is to tell of a checkpoint that has been loaded.
+    pub fn report(self, checkpoint: &Checkpoint) -> LoadReport {
+        let used = self.used.into_inner();
+        // Buffers that old versions wrote, and a decoder's copy of the table that it shares.
+        let buffer = |name: &str| name.ends_with("position_ids") || name.ends_with("embeddings.token_type_ids");
+        let unused = checkpoint.tensors().keys().filter(|name| !used.contains(*name) && !buffer(name));
+        LoadReport {
+            files: checkpoint.file_names(),
+            renamed: self.renamed.into_inner().into_iter().collect(),
+            unused: unused.cloned().collect(),
+            not_finite: self.not_finite.into_inner().into_iter().collect(),
+        }
+    }
+}
+
+impl<'a> Weights<'a> {
+    /// The encoder's weights, whatever stands before their names. `anchor` is the name, without that, of a weight that
+    /// every checkpoint of the family has.
+    pub fn new(checkpoint: &'a Checkpoint, anchor: &str, seen: &'a Seen) -> Self {
+        let prefix = checkpoint.tensors().keys().find_map(|name| name.strip_suffix(anchor)).unwrap_or("").to_owned();
+        Self { checkpoint, prefix, seen }
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    pub fn shape(&self, name: &str) -> Option<Vec<usize>> {
+        Some(self.find(name)?.1.shape.clone())
+    }
+
+    /// The same checkpoint seen from outside the encoder's prefix, where task heads lie.
+    pub fn outside(&self) -> Self {
+        Self { prefix: String::new(), ..self.clone() }
+    }
+
+    /// A weight as f32, copied into a tensor of its own.
+    pub fn get(&self, name: &str, wanted: &[usize]) -> Result<Tensor, ModelError> {
+        let asked = format!("{}{name}", self.prefix);
+        let (found, entry) = self.find(name).ok_or_else(|| ModelError::MissingWeight(asked.clone()))?;
+        if entry.shape != wanted {
+            return Err(ModelError::WrongShape {
+                name: found.to_owned(),
+                found: entry.shape.clone(),
+                wanted: wanted.to_vec(),
+            });
+        }
+        let kind = match entry.dtype {
+            Dtype::F32 => Kind::Float,
+            Dtype::F16 => Kind::Half,
+            Dtype::BF16 => Kind::BFloat16,
+            Dtype::F64 => Kind::Double,
+            other => return Err(ModelError::WrongKind { name: found.to_owned(), dtype: format!("{other:?}") }),
+        };
+        let shape: Vec<i64> = wanted.iter().map(|&size| size as i64).collect();
+        let bytes = self.checkpoint.read(entry)?;
+        let tensor = Tensor::f_from_data_size(&bytes, &shape, kind)?.f_to_kind(Kind::Float)?;
+        drop(bytes);
+        // One number that is none makes the sum none.
+        if !f32::try_from(tensor.f_sum(Kind::Float)?)?.is_finite() {
+            self.seen.not_finite.borrow_mut().insert(found.to_owned());
+        }
+        self.seen.used.borrow_mut().insert(found.to_owned());
+        if found != asked {
+            self.seen.renamed.borrow_mut().insert((asked, found.to_owned()));
+        }
+        Ok(tensor)
+    }
+
+    /// `NAME.weight` and `NAME.bias` of a linear layer, `[out, in]` and `[out]`.
+    pub fn linear(&self, name: &str, out: usize, into: usize) -> Result<Linear, ModelError> {
+        self.linear_biased(name, out, into, true)
+    }
+
+    /// A linear layer that adds a bias, or none.
+    pub fn linear_biased(&self, name: &str, out: usize, into: usize, biased: bool) -> Result<Linear, ModelError> {
+        Ok(Linear {
+            weight: self.get(&format!("{name}.weight"), &[out, into])?,
+            bias: biased.then(|| self.get(&format!("{name}.bias"), &[out])).transpose()?,
+        })
+    }
+
+    pub fn layer_norm(&self, name: &str, width: usize, eps: f64) -> Result<LayerNorm, ModelError> {
+        self.norm_biased(name, width, eps, true)
+    }
+
+    /// A layer norm that adds a bias, or none.
+    pub fn norm_biased(&self, name: &str, width: usize, eps: f64, biased: bool) -> Result<LayerNorm, ModelError> {
+        Ok(LayerNorm {
+            weight: self.get(&format!("{name}.weight"), &[width])?,
+            bias: biased.then(|| self.get(&format!("{name}.bias"), &[width])).transpose()?,
+            eps,
+        })
+    }
+
+    /// A tensor with the name under which it is kept.
+    fn find(&self, name: &str) -> Option<(&'a str, &'a Entry)> {
+        let tensor = |name: &str| {
+            let found = self.checkpoint.tensors().get_key_value(&format!("{}{name}", self.prefix));
+            found.map(|(name, entry)| (name.as_str(), entry))
+        };
+        tensor(name).or_else(|| tensor(&old_name(name)?))
+    }
+}
+
+/// How checkpoints converted from TensorFlow name a layer norm's weights.
+fn old_name(name: &str) -> Option<String> {
+    let norm = name.strip_suffix(".weight").map(|norm| (norm, "gamma"));
+    let (norm, word) = norm.or_else(|| name.strip_suffix(".bias").map(|norm| (norm, "beta")))?;
+    norm.ends_with("LayerNorm").then(|| format!("{norm}.{word}"))
+}
+
+/// y = x Wᵀ + b
+#[derive(Debug)]
+pub(in crate::model) struct Linear {
+    /// `[out, in]`
+    pub weight: Tensor,
+    /// `[out]`
+    pub bias: Option<Tensor>,
+}
+
+impl Linear {
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor, ModelError> {
+        Ok(x.f_linear(&self.weight, self.bias.as_ref())?)
+    }
+
+    pub fn parameters(&self) -> usize {
+        self.weight.numel() + self.bias.as_ref().map_or(0, Tensor::numel)
+    }
+}
+
+#[derive(Debug)]
+pub(in crate::model) struct LayerNorm {
+    pub weight: Tensor,
+    pub bias: Option<Tensor>,
+    pub eps: f64,
+}
+
+impl LayerNorm {
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor, ModelError> {
+        Ok(x.f_layer_norm(self.weight.size(), Some(&self.weight), self.bias.as_ref(), self.eps, false)?)
+    }
+
+    pub fn parameters(&self) -> usize {
+        self.weight.numel() + self.bias.as_ref().map_or(0, Tensor::numel)
+    }
+}
