@@ -241,7 +241,7 @@ impl Machine<'_> {
     fn fill(&mut self, items: Vec<usize>) -> Result<(), String> {
         let target = self.top()?;
         match &mut self.nodes[target] {
-            Node::Dict(entries) if items.len() % 2 == 0 => {
+            Node::Dict(entries) if items.len().is_multiple_of(2) => {
                 entries.extend(items.chunks_exact(2).map(|pair| (pair[0], pair[1])));
                 Ok(())
             }

@@ -101,7 +101,7 @@ impl Rotary {
             Some("sliding_attention") => true,
             Some("full_attention") => false,
             Some(other) => return Err(format!("its layer_types has {other}, which is not known")),
-            None if kinds.is_empty() => layer % every != 0,
+            None if kinds.is_empty() => !layer.is_multiple_of(every),
             None => return Err(format!("its layer_types names {} layers, but layer {layer} is there", kinds.len())),
         };
         let (kind, old, usual) = match local {
