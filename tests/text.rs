@@ -152,9 +152,80 @@ fn numbers_need_no_tokenizer() {
 fn a_folder_without_a_usable_tokenizer_says_what_is_wrong() {
     let folder = tempfile::tempdir().unwrap();
     let open = || TextEncoder::from_folder(folder.path()).unwrap_err().to_string();
-    assert!(open().contains("neither tokenizer.json nor vocab.txt"));
+    assert!(open().contains("neither tokenizer.json, nor vocab.json"));
     std::fs::write(folder.path().join("vocab.txt"), "[CLS]\n[SEP]\na\n").unwrap();
     assert!(open().contains("[UNK] is missing"));
     std::fs::write(folder.path().join("tokenizer.json"), "not JSON").unwrap();
     assert!(open().contains("tokenizer.json is not a tokenizer"));
+}
+
+fn text_model(name: &str) -> std::path::PathBuf {
+    support::clone_root().join("tests/golden/text").join(name)
+}
+
+/// What another program made of some texts.
+#[derive(serde::Deserialize)]
+struct Reference {
+    a: String,
+    #[serde(default)]
+    b: Option<String>,
+    ids: Vec<u32>,
+    pieces: Vec<String>,
+}
+
+fn references(name: &str) -> Vec<Reference> {
+    serde_json::from_slice(&std::fs::read(text_model(name).join("reference.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn byte_level_bpe_from_older_files_is_that_of_transformers() {
+    let encoder = TextEncoder::from_folder(&text_model("byte-level")).unwrap();
+    for Reference { a, b, ids, pieces: wanted } in references("byte-level") {
+        let input = encode(&encoder, Texts { a: a.clone(), b });
+        assert_eq!(pieces(&input), wanted, "{a:?}");
+        assert_eq!(input.tokens.iter().map(|token| token.id).collect::<Vec<_>>(), ids, "{a:?}");
+    }
+    let input = encode(&encoder, Texts::single("the cat 你好 👧"));
+    let labels: Vec<&str> = input.tokens.iter().map(|token| token.label()).collect();
+    assert_eq!(&labels[..3], ["<s>", "the", "cat"]);
+    assert!(labels.contains(&"你好") && labels.contains(&"‹F0›"), "{labels:?}");
+    assert_eq!(encoder.mask(), Some((4, "<mask>".into())));
+    // The mask takes the blank before it, as in RoBERTa's own tokenizer.
+    let masked = encode(&encoder, Texts::single("the <mask> sat"));
+    assert_eq!(pieces(&masked), ["<s>", "the", "<mask>", "Ġsat", "</s>"]);
+    assert_eq!(masked.tokens[0].role, Role::Special);
+}
+
+#[test]
+fn sentence_piece_models_give_the_pieces_of_sentence_piece() {
+    for (name, first, last) in [("xlm-roberta", "<s>", "</s>"), ("deberta-v2", "[CLS]", "[SEP]")] {
+        let encoder = TextEncoder::from_folder(&text_model(name)).unwrap();
+        for Reference { a, ids, pieces: wanted, .. } in references(name) {
+            let input = encode(&encoder, Texts::single(a.as_str()));
+            let own = &input.tokens[1..input.tokens.len() - 1];
+            assert_eq!((pieces(&input)[0], *pieces(&input).last().unwrap()), (first, last));
+            // A stretch without known pieces keeps its text in SentencePiece, and is the unknown piece here.
+            let same = own.iter().zip(&wanted).all(|(token, wanted)| token.unknown || token.piece == *wanted);
+            assert!(same && own.len() == wanted.len(), "{name} {a:?}: {:?} {wanted:?}", pieces(&input));
+            let shift = if name == "xlm-roberta" { 1 } else { 0 };
+            for (token, id) in own.iter().zip(ids).filter(|(token, _)| !token.unknown) {
+                assert_eq!(token.id, id + shift, "{name} {a:?}");
+            }
+        }
+        let input = encode(&encoder, Texts::single("the cat"));
+        assert!(input.tokens.iter().all(|token| !token.label().contains('▁')), "{:?}", pieces(&input));
+        let pair = encode(&encoder, Texts::pair("the cat", "a dog"));
+        assert_eq!(pair.tokens.last().unwrap().segment, Segment::B);
+    }
+}
+
+#[test]
+fn a_sentence_piece_file_of_another_family_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(text_model("deberta-v2").join("spm.model"), folder.path().join("spm.model")).unwrap();
+    let refused = || TextEncoder::from_folder(folder.path()).unwrap_err().to_string();
+    std::fs::write(folder.path().join("config.json"), r#"{"model_type": "albert"}"#).unwrap();
+    assert!(refused().contains("the family albert") && refused().contains("tokenizer.json"), "{}", refused());
+    std::fs::write(folder.path().join("spm.model"), "no model").unwrap();
+    assert!(refused().contains("SentencePiece model"), "{}", refused());
 }

@@ -14,7 +14,7 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
-/// One label a token: the vocabulary's piece. An unknown piece shows the text that it stands for beside it.
+/// One label a token: the vocabulary's piece as people read it. An unknown piece shows the text that it stands for beside it.
 pub fn token_labels(input: &Input) -> Vec<String> {
     input.tokens.iter().map(|token| label(input, token)).collect()
 }
@@ -24,7 +24,7 @@ fn label(input: &Input, token: &Token) -> String {
         Some(source) if token.unknown && source != token.piece && !source.is_empty() => {
             printable(&format!("{source} {}", token.piece))
         }
-        _ => printable(&token.piece),
+        _ => printable(token.label()),
     }
 }
 

@@ -72,7 +72,7 @@ fn masked_words(ui: &mut Ui, answer: &Answer<'_>, actions: &mut Vec<Action>) {
             let masked = input.masked.iter().find(|masked| masked.token == at);
             let name = match masked {
                 Some(masked) => format!("[{}]", printable(&masked.piece)),
-                None => printable(&token.piece),
+                None => printable(token.label()),
             };
             let help =
                 if masked.is_some() { "Show this token to the model again" } else { "Hide this token from the model" };
@@ -167,7 +167,7 @@ fn labels(ui: &mut Ui, answer: &Answer<'_>) {
                 let name =
                     |class: usize| answer.info.labels.get(class).map(|label| printable(label)).unwrap_or_default();
                 ui.vertical(|ui| {
-                    ui.label(RichText::new(printable(&token.piece)).strong());
+                    ui.label(RichText::new(printable(token.label())).strong());
                     let label =
                         if before == after { name(after) } else { format!("{} → {}", name(before), name(after)) };
                     let color = if before == after { ui.visuals().text_color() } else { ui.visuals().warn_fg_color };

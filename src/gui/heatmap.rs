@@ -10,7 +10,7 @@ use egui::{
 use super::app::Action;
 use super::marks;
 use super::share::{self, Copied};
-use crate::figure::{Palette, axis, every_nth, paint_attention, ticks, token_labels};
+use crate::figure::{Palette, axis, every_nth, paint_attention, printable, ticks, token_labels};
 use crate::run::{ColorMap, Crop, Edit, HeadId, Intervention, MapRange, Run, TokenChoice, TokenRange, ViewSpec};
 
 /// The large heatmap with what it remembers between frames.
@@ -306,11 +306,20 @@ fn shown(tokens: usize, from: f32, to: f32, side: f32, needed: f32) -> impl Iter
 fn weight_at(run: &Run, view: &ViewSpec, labels: &[String], (query, key): (usize, usize)) -> Option<String> {
     let map = run.attention.head(view.head).ok()?;
     let weight = *map.get((query, key))?;
+    if run.model.pruned.contains(&view.head) {
+        return Some("this head was pruned from the model".to_owned());
+    }
     if map.row(query).iter().all(|weight| *weight == 0.0) {
         return Some(format!("{} attends to nothing: all its edges are cut", labels.get(query)?));
     }
     let digits = if weight > 0.0 && weight < 0.001 { format!("{weight:.2e}") } else { format!("{weight:.4}") };
-    Some(format!("{} → {}: {digits}", labels.get(query)?, labels.get(key)?))
+    let tokens = [run.input.tokens.get(query)?, run.input.tokens.get(key)?];
+    let spelled = if tokens.iter().any(|token| token.shown.as_ref().is_some_and(|shown| *shown != token.piece)) {
+        format!("\npieces {} → {}", printable(&tokens[0].piece), printable(&tokens[1].piece))
+    } else {
+        String::new()
+    };
+    Some(format!("{} → {}: {digits}{spelled}", labels.get(query)?, labels.get(key)?))
 }
 
 fn draw_axis_titles(ui: &Ui, area: Rect, plot: Rect) {

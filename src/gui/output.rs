@@ -91,7 +91,7 @@ impl Output {
             let cell = |share: f32, count: usize| ((share * count as f32) as usize).min(count - 1);
             let (layer, token) = (cell(share.y, layers), cell(share.x, tokens));
             let place = if layer == 0 { "entering layer 0".to_owned() } else { format!("after layer {}", layer - 1) };
-            let piece = map.of.input.tokens.get(token).map(|token| printable(&token.piece)).unwrap_or_default();
+            let piece = map.of.input.tokens.get(token).map(|token| printable(token.label())).unwrap_or_default();
             response.on_hover_text_at_pointer(format!(
                 "{piece}, {place}: changed by {:.4} of its length, cosine {:.4}",
                 map.change.relative[[layer, token]],

@@ -58,6 +58,10 @@ pub enum ModelError {
     /// An experiment that this model or this text cannot serve, in a sentence.
     #[error("{0}")]
     Unfit(String),
+    #[error(
+        "the tokenizer knows {tokenizer} pieces, but the model has vectors for {model}: they do not belong together"
+    )]
+    Vocabulary { tokenizer: usize, model: usize },
     #[error("no model is open")]
     NotLoaded,
     /// A probe asked for the pass to stop between two layers.

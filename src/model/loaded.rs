@@ -33,6 +33,9 @@ impl Model {
             Err(error) => return Err(error.into()),
         };
         let config = encoder.config();
+        if let Some(size) = tokenizer.as_ref().map(TextEncoder::size).filter(|size| *size > config.vocabulary) {
+            return Err(ModelError::Vocabulary { tokenizer: size, model: config.vocabulary });
+        }
         // A relative path such as `.` has no name of its own.
         let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let info = Arc::new(ModelInfo {
@@ -53,7 +56,8 @@ impl Model {
             pruned: config.pruned.clone(),
             pieces: Arc::new(match &tokenizer {
                 Some(tokenizer) if encoder.tasks().any(|info| info.task == Task::MaskedLm) => {
-                    (0..config.vocabulary as u32).map(|id| tokenizer.piece(id).unwrap_or_default()).collect()
+                    let piece = |id| tokenizer.piece(id).map(|piece| tokenizer.readable(&piece)).unwrap_or_default();
+                    (0..config.vocabulary as u32).map(piece).collect()
                 }
                 _ => Vec::new(),
             }),

@@ -37,7 +37,7 @@ pub struct ModelInfo {
     pub tasks: Vec<TaskInfo>,
     /// The token that stands for a hidden word, where the vocabulary has one.
     pub mask: Option<MaskPiece>,
-    /// The vocabulary's pieces by number, for models that guess words; empty for others.
+    /// The vocabulary's pieces by number, as people read them, for models that guess words; empty for others.
     pub pieces: Arc<Vec<String>>,
     /// What was found while its files were read.
     pub report: LoadReport,

@@ -44,6 +44,8 @@ pub struct Token {
     pub id: u32,
     /// The vocabulary's own spelling, such as `##ing`.
     pub piece: String,
+    /// The piece as people read it, where the vocabulary spells it otherwise, such as `Ġthe` or `▁the`.
+    pub shown: Option<String>,
     /// Where it came from; `None` for special tokens and for input given as numbers.
     pub span: Option<Span>,
     /// The word it is a piece of, counted from 0 over both segments; `None` for special tokens.
@@ -54,6 +56,13 @@ pub struct Token {
     pub role: Role,
     /// The tokenizer knew no piece for this stretch of text.
     pub unknown: bool,
+}
+
+impl Token {
+    /// The piece as people read it.
+    pub fn label(&self) -> &str {
+        self.shown.as_deref().unwrap_or(&self.piece)
+    }
 }
 
 /// What a reader typed.
@@ -119,7 +128,7 @@ impl Input {
             return Ok(());
         }
         let (id, piece) = (own.id, std::mem::replace(&mut own.piece, mask.piece.clone()));
-        (own.id, own.unknown) = (mask.id, false);
+        (own.id, own.unknown, own.shown) = (mask.id, false, None);
         self.masked.push(MaskedToken { token, id, piece });
         self.masked.sort_by_key(|masked| masked.token);
         Ok(())

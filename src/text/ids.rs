@@ -31,6 +31,7 @@ pub fn parse_ids(
     let tokens = ids.into_iter().take(limit).map(|id| Token {
         id,
         piece: tokenizer.and_then(|tokenizer| tokenizer.piece(id)).unwrap_or_else(|| id.to_string()),
+        shown: tokenizer.and_then(|tokenizer| Some(tokenizer.readable(&tokenizer.piece(id)?))),
         span: None,
         word: None,
         segment: Segment::A,

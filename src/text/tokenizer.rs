@@ -6,7 +6,8 @@ use tokenizers::models::ModelWrapper;
 use tokenizers::utils::truncation::{TruncationParams, truncate_encodings};
 use tokenizers::{Encoding, PostProcessor, Tokenizer};
 
-use super::{TextError, vocab};
+use super::spelling::Spelling;
+use super::{TextError, byte_level, sentence_piece, vocab};
 use crate::run::{Input, Limit, Role, Segment, Span, Texts, Token};
 
 /// Turns text into the tokens of one model.
@@ -14,12 +15,14 @@ use crate::run::{Input, Limit, Role, Segment, Span, Texts, Token};
 pub struct TextEncoder {
     tokenizer: Tokenizer,
     unknown: Option<u32>,
+    spelling: Spelling,
     /// Markers such as `[CLS]`, however they came into the text; not `[MASK]`, which stands for a word.
     markers: HashSet<u32>,
 }
 
 impl TextEncoder {
-    /// Reads `tokenizer.json`, or `vocab.txt` with `tokenizer_config.json`, from a model's folder. Truncation and
+    /// Reads `tokenizer.json`, or `vocab.json` with `merges.txt`, or `sentencepiece.bpe.model`, or `spm.model`, or
+    /// `vocab.txt`, the older ones with `tokenizer_config.json`, from a model's folder. Truncation and
     /// padding stored there are switched off: a text is never cut without the reader knowing.
     ///
     /// # Errors
@@ -27,11 +30,17 @@ impl TextEncoder {
     pub fn from_folder(folder: &Path) -> Result<Self, TextError> {
         let whole = folder.join("tokenizer.json");
         let words = folder.join("vocab.txt");
+        let pieces = ["sentencepiece.bpe.model", "spm.model"].map(|name| folder.join(name));
+        let (letters, merges) = (folder.join("vocab.json"), folder.join("merges.txt"));
         let mut tokenizer = if whole.is_file() {
             let bytes = std::fs::read(&whole)
                 .map_err(|error| TextError::Unreadable { path: whole.clone(), cause: error.to_string() })?;
             Tokenizer::from_bytes(bytes)
                 .map_err(|error| TextError::Malformed { path: whole.clone(), cause: error.to_string() })?
+        } else if letters.is_file() && merges.is_file() {
+            byte_level::byte_level(folder, &letters, &merges)?
+        } else if let Some(pieces) = pieces.iter().find(|pieces| pieces.is_file()) {
+            sentence_piece::sentence_piece(folder, pieces)?
         } else if words.is_file() {
             vocab::word_piece(folder, &words)?
         } else {
@@ -49,7 +58,8 @@ impl TextEncoder {
             .filter(|(_, token)| !token.content.to_ascii_lowercase().contains("mask"))
             .map(|(id, _)| id)
             .collect();
-        Ok(Self { tokenizer, unknown, markers })
+        let spelling = Spelling::of(&tokenizer);
+        Ok(Self { tokenizer, unknown, spelling, markers })
     }
 
     /// Tokens of a text or a pair, special tokens included; at most `limit` of them.
@@ -98,12 +108,17 @@ impl TextEncoder {
         (0..encoding.len())
             .map(|i| {
                 let id = encoding.get_ids()[i];
+                // What was matched can carry the blank before it, or be an unknown stretch of text.
+                let piece = self.piece(id).unwrap_or_else(|| encoding.get_tokens()[i].clone());
                 let special = added[i] == 1 || self.markers.contains(&id);
-                let in_b = sequences[i].map_or(encoding.get_type_ids()[i] == 1, |sequence| sequence == 1);
+                // A marker belongs to the text before it; of an empty second text only its kind tells.
+                let after_b = sequences[..i].contains(&Some(1));
+                let in_b = sequences[i].map_or(encoding.get_type_ids()[i] == 1 || after_b, |sequence| sequence == 1);
                 let (start, end) = encoding.get_offsets()[i];
                 Token {
                     id,
-                    piece: encoding.get_tokens()[i].clone(),
+                    shown: self.spelling.readable(&piece),
+                    piece,
                     span: (added[i] == 0).then_some(Span { start, end }),
                     word: words[i]
                         .filter(|_| added[i] == 0)
@@ -120,6 +135,16 @@ impl TextEncoder {
     /// The vocabulary's spelling of a token.
     pub fn piece(&self, id: u32) -> Option<String> {
         self.tokenizer.id_to_token(id)
+    }
+
+    /// A piece as people read it: not `Ġthe` or `▁the`, but `the`.
+    pub fn readable(&self, piece: &str) -> String {
+        self.spelling.readable(piece).unwrap_or_else(|| piece.to_owned())
+    }
+
+    /// How many numbers the vocabulary has: one more than the largest.
+    pub fn size(&self) -> usize {
+        self.tokenizer.get_vocab(true).into_values().max().map_or(0, |largest| largest as usize + 1)
     }
 
     /// A piece's number in the vocabulary.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use tokenizers::models::wordpiece::WordPiece;
 use tokenizers::normalizers::BertNormalizer;
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
@@ -28,7 +29,7 @@ impl Default for Settings {
 
 pub(super) fn word_piece(folder: &Path, words: &Path) -> Result<Tokenizer, TextError> {
     let malformed = |cause: String| TextError::Malformed { path: words.to_owned(), cause };
-    let settings = settings(&folder.join("tokenizer_config.json"))?;
+    let settings: Settings = settings(&folder.join("tokenizer_config.json"))?;
     let bytes = std::fs::read(words)
         .map_err(|error| TextError::Unreadable { path: words.to_owned(), cause: error.to_string() })?;
     let vocabulary = WordPiece::read_bytes(&bytes).map_err(|error| malformed(error.to_string()))?;
@@ -54,11 +55,12 @@ pub(super) fn word_piece(folder: &Path, words: &Path) -> Result<Tokenizer, TextE
     Ok(tokenizer)
 }
 
-fn settings(path: &Path) -> Result<Settings, TextError> {
+/// Settings in a file; their defaults where it is not there.
+pub(super) fn settings<T: Default + DeserializeOwned>(path: &Path) -> Result<T, TextError> {
     match std::fs::read(path) {
         Ok(bytes) => serde_json::from_slice(&bytes)
             .map_err(|error| TextError::Malformed { path: path.to_owned(), cause: error.to_string() }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Settings::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(T::default()),
         Err(error) => Err(TextError::Unreadable { path: path.to_owned(), cause: error.to_string() }),
     }
 }

@@ -2,12 +2,12 @@
 
 In a throw-away virtual environment, from the root of the clone:
 
-    pip install torch==2.13.0 transformers==5.24.0 safetensors==0.8.0 numpy==2.4.6
+    pip install torch==2.13.0 transformers==5.24.0 safetensors==0.8.0 numpy==2.4.6 sentencepiece
     python tests/golden/make.py PATH_OF_all-MiniLM-L6-v2
 
 writes `tiny-bert/` (a random model of a few kB), `tiny-bert.safetensors`, `minilm.safetensors`, `tasks/` and
 `families/`: small random models with task heads and of every family, each with its reference beside its weights; and
-`files/`: one of them in every kind of file. In a reference,
+`files/`: one of them in every kind of file. `text/` has small tokenizers. In a reference,
 CASE/attention is [layer, head, query, key]; where that would be large, CASE/attention_sample holds every
 STRIDE-th number of it in row-major order, and likewise for the hidden states.
 """
@@ -203,6 +203,63 @@ def files():
     torch.save(old, folder("old-names") / "pytorch_model.bin", _use_new_zipfile_serialization=False)
 
 
+TRAINING = [
+    "the cat sat on the mat", "a dog walks in the park", "the cats and dogs are walking", "naïve café, isn't it?",
+    "你好，世界", "the dog didn't sit", "cats sit, dogs walk", "on a mat in the park the cat is sitting",
+] * 4  # fmt: skip
+SPELLED = ["the cat sat.", "Dogs didn't walk!", " two  blanks", "naïve 你好 👩‍👩‍👧", "", "the<mask> sat", "a\tb\nc"]
+
+
+def text():
+    """Small tokenizers in the older kinds of file, with what `transformers` makes of some texts."""
+    from tokenizers import ByteLevelBPETokenizer
+    from transformers import RobertaTokenizerFast
+
+    folder = HERE / "text" / "byte-level"
+    folder.mkdir(parents=True, exist_ok=True)
+    trained = ByteLevelBPETokenizer()
+    specials = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    trained.train_from_iterator(TRAINING, vocab_size=340, min_frequency=2, special_tokens=specials)
+    trained.save_model(str(folder))
+    tokenizer = RobertaTokenizerFast(str(folder / "vocab.json"), str(folder / "merges.txt"))
+    encoded(folder, tokenizer)
+    sentence_pieces()
+
+
+def sentence_pieces():
+    """The reference is SentencePiece's own."""
+    import sentencepiece
+
+    for name, kind, rule, specials in [
+        ("xlm-roberta", "sentencepiece.bpe.model", "nmt_nfkc", {}),
+        ("deberta-v2", "spm.model", "identity", dict(
+            pad_id=0, bos_id=1, eos_id=2, unk_id=3, pad_piece="[PAD]", bos_piece="[CLS]", eos_piece="[SEP]",
+            unk_piece="[UNK]",
+        )),
+    ]:  # fmt: skip
+        folder = HERE / "text" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "config.json").write_text(json.dumps({"model_type": name}) + "\n")
+        with open(folder / kind, "wb") as file:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(TRAINING), model_writer=file, vocab_size=46, model_type="unigram",
+                normalization_rule_name=rule,
+                character_coverage=1.0, minloglevel=2, **specials,
+            )  # fmt: skip
+        model = sentencepiece.SentencePieceProcessor(str(folder / kind))
+        texts = [text for text in SPELLED if "mask" not in text]
+        reference = [{"a": text, "pieces": model.encode(text, out_type=str), "ids": model.encode(text)} for text in texts]
+        (folder / "reference.json").write_text(json.dumps(reference, ensure_ascii=False, indent=1) + "\n")
+
+
+def encoded(folder, tokenizer):
+    reference = []
+    for a, b in [(text, None) for text in SPELLED] + [(SPELLED[0], SPELLED[1])]:
+        ids = tokenizer(a, b)["input_ids"]
+        reference.append({"a": a, "b": b, "ids": ids, "pieces": tokenizer.convert_ids_to_tokens(ids)})
+    (folder / "reference.json").write_text(json.dumps(reference, ensure_ascii=False, indent=1) + "\n")
+
+
 @torch.no_grad()
 def families():
     """Small random models of every family, long enough for relative positions to share buckets."""
@@ -308,6 +365,7 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     tiny()
     tasks()
+    text()
     files()
     families()
     minilm(sys.argv[1])

@@ -36,6 +36,7 @@ pub fn run_with(info: &Arc<ModelInfo>, texts: &Arc<Texts>, weight: impl Fn(usize
     let marker = |piece: &str, segment| Token {
         id: 2,
         piece: piece.into(),
+        shown: None,
         span: None,
         word: None,
         segment,

@@ -1,0 +1,45 @@
+//! RoBERTa's byte-level BPE tokenizer from the older files `vocab.json` and `merges.txt`.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use tokenizers::models::bpe::BPE;
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
+use tokenizers::processors::roberta::RobertaProcessing;
+use tokenizers::{AddedToken, Tokenizer};
+
+use super::TextError;
+
+/// The key of `tokenizer_config.json` that matters here.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Settings {
+    add_prefix_space: bool,
+}
+
+pub(super) fn byte_level(folder: &Path, vocabulary: &Path, merges: &Path) -> Result<Tokenizer, TextError> {
+    let malformed = |cause: String| TextError::Malformed { path: vocabulary.to_owned(), cause };
+    let Settings { add_prefix_space } = super::vocab::settings(&folder.join("tokenizer_config.json"))?;
+    let path = |path: &Path| path.to_str().map(str::to_owned).ok_or_else(|| malformed("its path is no text".into()));
+    let model = BPE::from_file(&path(vocabulary)?, &path(merges)?)
+        .build()
+        .map_err(|error| malformed(format!("with {}: {error}", merges.display())))?;
+    let mut tokenizer = Tokenizer::new(model);
+    let id = |piece: &str| {
+        tokenizer.token_to_id(piece).ok_or_else(|| malformed(format!("{piece} is missing from the vocabulary")))
+    };
+    let (cls, sep) = (id("<s>")?, id("</s>")?);
+    let processing = RobertaProcessing::new(("</s>".into(), sep), ("<s>".into(), cls));
+    tokenizer.with_pre_tokenizer(Some(ByteLevel::new(add_prefix_space, true, true)));
+    tokenizer.with_decoder(Some(ByteLevel::default()));
+    tokenizer.with_post_processor(Some(processing.trim_offsets(true).add_prefix_space(add_prefix_space)));
+    // The mask takes the blank before it.
+    let specials = [("<s>", false), ("<pad>", false), ("</s>", false), ("<unk>", false), ("<mask>", true)];
+    let present: Vec<AddedToken> = specials
+        .iter()
+        .filter(|(piece, _)| tokenizer.token_to_id(piece).is_some())
+        .map(|(piece, strips)| AddedToken::from(*piece, true).lstrip(*strips))
+        .collect();
+    tokenizer.add_special_tokens(present).map_err(|error| malformed(error.to_string()))?;
+    Ok(tokenizer)
+}
