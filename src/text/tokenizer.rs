@@ -177,7 +177,9 @@ fn unknown_token(tokenizer: &Tokenizer) -> Option<u32> {
         ModelWrapper::WordPiece(model) => model.unk_token.clone(),
         ModelWrapper::BPE(model) => model.unk_token.clone()?,
         ModelWrapper::WordLevel(model) => model.unk_token.clone(),
-        ModelWrapper::Unigram(_) => "<unk>".to_owned(),
+        ModelWrapper::Unigram(_) => {
+            return ["<unk>", "[UNK]"].into_iter().find_map(|piece| tokenizer.token_to_id(piece));
+        }
     };
     tokenizer.token_to_id(&piece)
 }
