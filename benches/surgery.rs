@@ -58,7 +58,8 @@ fn toggles(link: &Link, text: &str, tokens: usize) -> Result<(), Box<dyn Error>>
 /// From the key press to the end of the frame that shows the new run, without what a graphics card does: the window's
 /// own work with thumbnails, heatmap and output is in it.
 fn in_window(folder: &Path, text: &str, tokens: usize) -> Result<(), Box<dyn Error>> {
-    let opening = Opening { texts: Texts::single(text), model: Ok(folder.to_owned()), session: None };
+    let opening =
+        Opening { texts: Texts::single(text), model: Ok(folder.to_owned()), models: Vec::new(), session: None };
     let (wake, woken) = std::sync::mpsc::channel();
     let wake = move || {
         wake.send(()).ok();

@@ -154,3 +154,30 @@ fn the_default_model_gives_the_numbers_of_transformers() {
     }
     check(&reference, "one_token", &run_ids(&model, &reference, "one_token"));
 }
+
+#[test]
+fn the_multilingual_model_brings_a_question_near_to_its_answer() {
+    let Ok(folder) = headlight::model::find_model(Some("multilingual-e5-small".as_ref())) else {
+        eprintln!("skipped: `cargo xtask model multilingual-e5-small` fetches the model");
+        return;
+    };
+    let model = Model::open(&folder).unwrap();
+    assert_eq!((model.info().layers, model.info().heads), (12, 12));
+    assert!(model.info().note.as_deref().is_some_and(|note| note.contains("4-bit")));
+    let vector = |text: &str| {
+        let run = model.run(model.tokenize(&support::single(text)).unwrap(), &mut ()).unwrap();
+        assert!(run.notices().is_empty(), "{:?}", run.notices());
+        run.embedding.values
+    };
+    let question = vector("query: 猫为什么喜欢睡觉？");
+    let near = |text: &str| headlight::metrics::cosine(question.view(), vector(text).view());
+    let answer = near("passage: 猫每天要睡十几个小时，因为它们是捕食者，需要保存体力。");
+    for other in [
+        "passage: 股票市场今天下跌了百分之三。",
+        "passage: The ferry stayed in port.",
+        "passage: 今天 the weather 很好。",
+    ] {
+        assert!(answer > near(other) + 0.05, "{other}: {} {answer}", near(other));
+    }
+    assert!(near("passage: Cats sleep a lot to save energy.") > near("passage: The stock market fell today."));
+}

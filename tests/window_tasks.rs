@@ -392,3 +392,86 @@ fn a_session_is_saved_and_gone_on_with() {
     other.harness.run();
     assert!(other.shows("undone: open session"));
 }
+
+/// A file in the reader's hand.
+#[derive(Debug)]
+struct Dropped(std::path::PathBuf);
+
+impl egui::DroppedFile for Dropped {
+    fn path(&self) -> &std::path::Path {
+        &self.0
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>, String> {
+        std::fs::read(&self.0).map_err(|error| error.to_string())
+    }
+}
+
+#[test]
+fn models_are_chosen_from_a_menu_dropped_or_opened_by_their_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut stage = Stage::with_text("the cat sat");
+    let loaded = |stage: &mut Stage| {
+        stage.harness.run();
+        let load = stage.requests().into_iter().find_map(|request| match request.job {
+            Job::Load(folder) => Some((request.id, folder)),
+            _ => None,
+        });
+        let (id, folder) = load.expect("a model is asked for");
+        stage.send(Response::Failed { id, cause: "it is no model".into() });
+        assert!(stage.shows("it is no model"));
+        folder
+    };
+    stage.harness.get_by_role_and_label(Role::Button, "scripted").click();
+    stage.harness.run();
+    stage.harness.get_by_role_and_label(Role::Button, "multilingual-other").click();
+    assert_eq!(loaded(&mut stage), std::path::Path::new("models/other"));
+    let drop = |stage: &mut Stage, path: &std::path::Path| {
+        stage.harness.input_mut().dropped_files.push(Arc::new(Dropped(path.to_owned())));
+        stage.harness.step();
+    };
+    drop(&mut stage, folder.path());
+    assert_eq!(loaded(&mut stage), folder.path());
+    drop(&mut stage, &folder.path().join("model.safetensors"));
+    assert_eq!(loaded(&mut stage), folder.path());
+    drop(&mut stage, &folder.path().join("picture.png"));
+    stage.harness.run();
+    assert!(stage.shows("is no model's folder"));
+    stage.harness.get_by_role_and_label(Role::Button, "scripted").click();
+    stage.harness.run();
+    stage.harness.get_by_label("Open a folder…").click();
+    stage.harness.run();
+    let name = "Folder with config.json and weights";
+    stage.text_box(name).focus();
+    stage.harness.run();
+    stage.text_box(name).type_text(&folder.path().display().to_string());
+    stage.harness.run();
+    stage.harness.get_by_role_and_label(Role::Button, "Open").click();
+    assert_eq!(loaded(&mut stage), folder.path());
+}
+
+#[test]
+fn a_text_that_the_model_cannot_read_offers_one_that_can() {
+    let mut stage = Stage::with_text("[UNK] [UNK]");
+    stage.harness.get_by_role_and_label(Role::Button, "Switch to multilingual-other").click();
+    stage.harness.run();
+    assert!(
+        stage
+            .requests()
+            .iter()
+            .any(|request| matches!(&request.job, Job::Load(folder) if folder.ends_with("models/other")))
+    );
+}
+
+#[test]
+fn a_prefix_that_the_model_wants_is_put_before_the_text() {
+    let prefix = headlight::run::Prefix { name: "query".into(), text: "query: ".into() };
+    let info = Arc::new(ModelInfo { prefixes: vec![prefix], ..(*model_info(2, 3)).clone() });
+    let mut stage = Stage::with_model(info, Texts::single("the cat"));
+    stage.play();
+    let list = stage.harness.get_all_by_role(Role::ComboBox).find(|node| node.value().as_deref() == Some("no prefix"));
+    list.expect("a list of prefixes").click();
+    stage.harness.run();
+    stage.harness.get_by_role_and_label(Role::Button, "query: ").click();
+    assert_eq!(stage.play().last(), Some(&Texts::single("query: the cat")));
+}

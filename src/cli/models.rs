@@ -69,6 +69,9 @@ fn describe(model: &ModelArgs) -> Result<()> {
         let labels = if labels.is_empty() { String::new() } else { format!(": {}", labels.join(", ")) };
         print(&format!("task\t{}{labels}\n", task.name()));
     }
+    if let Some(note) = &info.note {
+        print(&format!("note\t{note}\n"));
+    }
     let LoadReport { files, renamed, unused, not_finite } = &info.report;
     print(&format!("files\t{}\n", files.join(" ")));
     for (asked, found) in renamed {

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 
 use crate::gui::{self, Opening};
-use crate::model::find_model;
+use crate::model::{find_model, list_models};
 use crate::run::{Texts, one_line};
 use crate::session::Session;
 
@@ -42,5 +42,5 @@ pub fn open(args: WindowArgs) -> Result<()> {
         Theme::Dark => gui::Theme::Dark,
     });
     let session = args.session.as_deref().map(Session::read).transpose()?;
-    Ok(gui::open(Opening { texts, model, session }, theme)?)
+    Ok(gui::open(Opening { texts, model, models: list_models(), session }, theme)?)
 }

@@ -33,6 +33,8 @@ pub struct Opening {
     pub texts: Texts,
     /// The model's folder, or why there is none.
     pub model: Result<PathBuf, String>,
+    /// The models that were found: names and folders.
+    pub models: Vec<(String, PathBuf)>,
     /// A session to go on with: its texts and its model take the place of the others.
     pub session: Option<Session>,
 }
@@ -77,6 +79,8 @@ pub enum Action {
     OfferPruning,
     Prune,
     OpenModel(PathBuf),
+    /// Opens what a path is: a model's folder, its weights, or a session.
+    Open(PathBuf),
     /// Masks a token, or shows it again.
     ToggleMask(usize),
     /// Keeps the run that is shown, to patch heads from.
@@ -125,6 +129,8 @@ pub struct HeadlightApp {
     /// How far each head of a run moved from the plain one.
     pub(super) movement: Option<(Arc<Run>, Array2<f32>)>,
     pub(super) dialog: Option<FileDialog>,
+    /// Models to choose from.
+    pub(super) models: Vec<(String, PathBuf)>,
     /// What was done last, for the status line.
     pub(super) news: Option<String>,
 }
@@ -150,6 +156,7 @@ impl HeadlightApp {
             shows_effects: false,
             movement: None,
             dialog: None,
+            models: opening.models,
             news: None,
         };
         match (opening.model, opening.session) {
@@ -206,6 +213,13 @@ impl HeadlightApp {
     /// The run that is shown.
     pub(super) fn shown(&self) -> Option<&Arc<Run>> {
         if self.shows_plain { self.conversation.plain() } else { self.conversation.run() }
+    }
+
+    /// Files that were dropped onto the window: a model's folder, its weights, or a session.
+    fn take_dropped(&self, ui: &Ui, actions: &mut Vec<Action>) {
+        let dropped: Vec<PathBuf> =
+            ui.input(|input| input.raw.dropped_files.iter().map(|file| file.path().to_owned()).collect());
+        actions.extend(dropped.into_iter().map(Action::Open));
     }
 
     /// Keys that act while no text box has the focus.
@@ -329,7 +343,7 @@ impl eframe::App for HeadlightApp {
     }
 
     fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
-        let mut actions = Vec::new();
+        let (mut actions, mut actions_left) = (Vec::new(), Vec::new());
         Panel::top("texts").show(ui, |ui| {
             ui.add_space(4.0);
             let model = self.conversation.model().cloned();
@@ -339,13 +353,15 @@ impl eframe::App for HeadlightApp {
         Panel::bottom("status").show(ui, |ui| {
             Sides::new().show(
                 ui,
-                |ui| self.show_status(ui),
+                |ui| self.show_status(ui, &mut actions_left),
                 |ui| {
                     controls::choose_theme(ui);
                     status::session_menu(ui, &mut actions);
                 },
             );
         });
+        actions.append(&mut actions_left);
+        self.take_dropped(ui, &mut actions);
         self.keys(ui, &mut actions);
         let run = self.shown().cloned();
         if let Some(run) = &run {
@@ -360,7 +376,7 @@ impl eframe::App for HeadlightApp {
             });
         }
         CentralPanel::default().show(ui, |ui| {
-            self.show_notices(ui);
+            self.show_notices(ui, &mut actions);
             match &run {
                 Some(run) => {
                     self.show_controls(ui, &mut actions);

@@ -83,6 +83,7 @@ impl HeadlightApp {
                 self.start(experiment);
             }
             Action::OpenModel(folder) => self.conversation.load(folder),
+            Action::Open(path) => self.open(&path),
             Action::AskFile(asks) => self.ask_file(asks),
             Action::ExportCurves => self.ask_file(Asks::Curves),
             Action::Browse(field, path) => self.workshop.ask_for_path(ctx, field, &path),
@@ -96,12 +97,25 @@ impl HeadlightApp {
         }
     }
 
+    fn open(&mut self, path: &Path) {
+        let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        match (path.is_dir(), ending.as_str(), path.parent()) {
+            (true, ..) => self.conversation.load(path.to_owned()),
+            (false, "safetensors" | "bin", Some(folder)) => self.conversation.load(folder.to_owned()),
+            (false, "json", _) => self.open_session(path),
+            _ => {
+                let path = path.display();
+                self.news = Some(format!("failed: {path} is no model's folder, no file of weights and no session"));
+            }
+        }
+    }
+
     fn ask_file(&mut self, asks: Asks) {
         let name = match asks {
             Asks::Picture => self.view.file_name(),
             Asks::Curves => "curve.png".to_owned(),
             Asks::SaveSession => "session.json".to_owned(),
-            Asks::OpenSession | Asks::Corpus(_) => String::new(),
+            Asks::OpenSession | Asks::OpenModel | Asks::Corpus(_) => String::new(),
         };
         self.dialog = Some(FileDialog::new(asks, &name));
     }
@@ -123,6 +137,10 @@ impl HeadlightApp {
                 }
                 Asks::SaveSession => self.save_session(&path),
                 Asks::OpenSession => self.open_session(&path),
+                Asks::OpenModel => {
+                    self.dialog = None;
+                    self.open(&path);
+                }
                 Asks::Corpus(heads) => {
                     // Read once here, so that a wrong path is told beside the dialog; the mean is found by the engine.
                     match read_lines(&path) {

@@ -14,6 +14,8 @@ pub enum Asks {
     Curves,
     SaveSession,
     OpenSession,
+    /// A model's folder, or a file of its weights.
+    OpenModel,
     /// A text file over which heads take their mean.
     Corpus(Vec<HeadPattern>),
 }
@@ -42,7 +44,7 @@ impl Field {
             Self::Dialog(Asks::Picture | Asks::Curves) => ("Pictures", &["png", "svg"]),
             Self::Dialog(Asks::SaveSession | Asks::OpenSession) => ("Sessions", &["json"]),
             Self::Texts | Self::Sentences | Self::Dialog(Asks::Corpus(_)) => ("Texts", &["txt", "tsv"]),
-            Self::Pruned => ("Model folders", &[]),
+            Self::Pruned | Self::Dialog(Asks::OpenModel) => ("Model folders", &[]),
         }
     }
 }
@@ -72,6 +74,7 @@ impl FileDialog {
             Asks::Curves => ("Export curves", "File (.png or .svg)", "Export"),
             Asks::SaveSession => ("Save session", "File (.json)", "Save"),
             Asks::OpenSession => ("Open session", "File (.json)", "Open"),
+            Asks::OpenModel => ("Open model", "Folder with config.json and weights", "Open"),
             Asks::Corpus(_) => ("Mean over a text file", "Text file, one text a line", "Use"),
         };
         let mut decision = None;

@@ -1,5 +1,7 @@
 //! The status line and the notices above the map.
 
+use std::path::PathBuf;
+
 use egui::{RichText, Ui};
 
 use super::app::{Action, HeadlightApp};
@@ -7,12 +9,9 @@ use super::file_dialog::Asks;
 use crate::run::ModelInfo;
 
 impl HeadlightApp {
-    pub(super) fn show_status(&self, ui: &mut Ui) {
+    pub(super) fn show_status(&self, ui: &mut Ui, actions: &mut Vec<Action>) {
         ui.horizontal(|ui| {
-            match self.conversation.model() {
-                Some(model) => ui.label(RichText::new(&model.name).strong()).on_hover_text(describe(model)),
-                None => ui.label("no model"),
-            };
+            self.model_menu(ui, actions);
             if let Some(run) = self.conversation.run() {
                 ui.separator();
                 let tokens = run.attention.tokens();
@@ -45,11 +44,45 @@ impl HeadlightApp {
         });
     }
 
-    pub(super) fn show_notices(&self, ui: &mut Ui) {
+    /// The model's name, under which others are offered.
+    fn model_menu(&self, ui: &mut Ui, actions: &mut Vec<Action>) {
+        let name = self.conversation.model().map_or("no model", |model| model.name.as_str());
+        let menu = ui.menu_button(RichText::new(name).strong(), |ui| {
+            for (name, folder) in &self.models {
+                if ui.button(name).on_hover_text(folder.display().to_string()).clicked() {
+                    actions.push(Action::OpenModel(folder.clone()));
+                    ui.close();
+                }
+            }
+            if ui.button("Open a folder…").on_hover_text("A folder can be dropped onto the window as well").clicked()
+            {
+                actions.push(Action::AskFile(Asks::OpenModel));
+                ui.close();
+            }
+        });
+        if let Some(model) = self.conversation.model() {
+            menu.response.on_hover_text(describe(model));
+        }
+        if self.conversation.loading() {
+            ui.separator();
+            ui.label("opening a model…");
+        }
+    }
+
+    pub(super) fn show_notices(&self, ui: &mut Ui, actions: &mut Vec<Action>) {
         let notices = self.shown().map(|run| run.notices()).unwrap_or_default();
         let warning = ui.visuals().warn_fg_color;
         for notice in notices {
             ui.label(RichText::new(format!("⚠ {notice}")).color(warning));
+        }
+        let unknown = self.shown().is_some_and(|run| run.input.unknown_notice().is_some());
+        let own = self.conversation.model().map(|model| model.folder.as_path());
+        let multilingual =
+            |(name, folder): &&(String, PathBuf)| name.contains("multilingual") && Some(folder.as_path()) != own;
+        if let Some((name, folder)) = self.models.iter().find(multilingual).filter(|_| unknown)
+            && ui.button(format!("Switch to {name}")).on_hover_text("It reads about 100 languages").clicked()
+        {
+            actions.push(Action::OpenModel(folder.clone()));
         }
         if let Some(trouble) = self.conversation.trouble() {
             let error = ui.visuals().error_fg_color;
@@ -62,8 +95,20 @@ impl HeadlightApp {
 fn describe(model: &ModelInfo) -> String {
     let tasks: Vec<&str> = model.tasks.iter().map(|info| info.task.name()).collect();
     let tasks = if tasks.is_empty() { "no task head".to_owned() } else { tasks.join(", ") };
+    let report = &model.report;
+    let mut more = Vec::new();
+    more.extend(model.note.clone());
+    let mut count = |what: &str, count: usize| {
+        if count > 0 {
+            more.push(format!("{count} {what}: `headlight models --model` names them"));
+        }
+    };
+    count("weights under older names", report.renamed.len());
+    count("tensors that nothing uses", report.unused.len());
+    count("weights with numbers that are infinite or none", report.not_finite.len());
+    let more: String = more.iter().map(|line| format!("\n{line}")).collect();
     format!(
-        "{}\n{}, {} layers × {} heads, hidden size {}\n{tasks}\nsentence vector: {}",
+        "{}\n{}, {} layers × {} heads, hidden size {}\n{tasks}\nsentence vector: {}{more}",
         model.folder.display(),
         model.family,
         model.layers,

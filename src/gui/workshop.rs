@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use egui::{ColorImage, Context};
 use ndarray::Array2;
 
-use super::file_dialog::Field;
+use super::file_dialog::{Asks, Field};
 use crate::figure::{CurvesFigure, FigureError, FileKind, HeatmapFigure, Svg};
 use crate::metrics::movement;
 use crate::run::{Run, ViewSpec, one_line};
@@ -95,7 +95,7 @@ impl Workshop {
     pub fn ask_for_path(&self, ctx: &Context, field: Field, suggested: &Path) {
         let name = suggested.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (kind, endings) = field.kind();
-        let saves = field.saves();
+        let (saves, folder) = (field.saves(), field == Field::Dialog(Asks::OpenModel));
         let mut dialog = rfd::FileDialog::new();
         if !endings.is_empty() {
             dialog = dialog.add_filter(kind, endings);
@@ -104,7 +104,11 @@ impl Workshop {
             dialog = dialog.set_file_name(name);
         }
         self.start(ctx, move || {
-            let chosen = if saves { dialog.save_file() } else { dialog.pick_file() };
+            let chosen = match (saves, folder) {
+                (true, _) => dialog.save_file(),
+                (false, true) => dialog.pick_folder(),
+                (false, false) => dialog.pick_file(),
+            };
             chosen.map(|path| Finished::Chosen(field, path))
         });
     }

@@ -39,6 +39,8 @@ pub struct Config {
     pub problem: Problem,
     /// A masked-language-model head shares the table of word embeddings.
     pub tied: bool,
+    /// What whoever made the folder wants its readers to know (`headlight_note`).
+    pub note: Option<String>,
     /// Layer norms add a bias.
     pub norm_bias: bool,
     /// The layers inside a task head add a bias.
@@ -280,6 +282,7 @@ impl Config {
             labels: stored.labels()?,
             problem,
             tied: stored.flag("tie_word_embeddings", true)?,
+            note: Some(stored.text("headlight_note", "")?).filter(|note| !note.is_empty()),
             norm_bias: true,
             head_bias: true,
         })

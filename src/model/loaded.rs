@@ -62,6 +62,7 @@ impl Model {
                 _ => Vec::new(),
             }),
             report: encoder.report().clone(),
+            note: config.note.clone(),
             tasks: encoder.tasks().cloned().collect(),
             mask: tokenizer.as_ref().and_then(TextEncoder::mask).map(|(id, piece)| MaskPiece { id, piece }),
         });

@@ -39,6 +39,8 @@ pub struct ModelInfo {
     pub mask: Option<MaskPiece>,
     /// The vocabulary's pieces by number, as people read them, for models that guess words; empty for others.
     pub pieces: Arc<Vec<String>>,
+    /// What whoever made its folder wants its readers to know, such as that its weights are of 4 bits.
+    pub note: Option<String>,
     /// What was found while its files were read.
     pub report: LoadReport,
 }

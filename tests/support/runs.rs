@@ -27,6 +27,7 @@ pub fn model_info(layers: usize, heads: usize) -> Arc<ModelInfo> {
         mask: None,
         pieces: Default::default(),
         report: Default::default(),
+        note: None,
     })
 }
 

@@ -13,6 +13,11 @@ use headlight::engine::{Command, Half, Job, Link, Outcome, Ran, Request, Request
 use headlight::gui::{HeadlightApp, Opening};
 use headlight::run::{Embedding, ModelInfo, Pooling, Recipe, Run, Texts};
 
+/// The models that the window offers.
+fn models() -> Vec<(String, std::path::PathBuf)> {
+    vec![("multilingual-other".into(), "models/other".into())]
+}
+
 /// Both sides: the window, and the engine that the test plays.
 pub struct Stage {
     pub harness: Harness<'static, HeadlightApp>,
@@ -26,7 +31,7 @@ impl Stage {
     pub fn silent(texts: Texts) -> Self {
         let (commands, from_window) = channel();
         let (responses, to_window) = channel();
-        let opening = Opening { texts, model: Ok("models/scripted".into()), session: None };
+        let opening = Opening { texts, model: Ok("models/scripted".into()), models: models(), session: None };
         let harness = Harness::builder()
             .with_size(vec2(1280.0, 720.0))
             .allow_missing_glyphs()

@@ -72,14 +72,16 @@ struct Part {
 }
 
 fn recipe() -> Result<Vec<Part>> {
-    let torch = |platform, place| Part {
-        wheel: Wheel { requirement: format!("torch=={VERSION}"), platforms: vec![platform] },
+    let torch = |platform: &str, place| Part {
+        wheel: Wheel { requirement: format!("torch=={VERSION}"), platforms: vec![platform.to_owned()] },
         place,
     };
     let nvidia = |requirement: &str, place| Part {
         wheel: Wheel {
             requirement: requirement.to_owned(),
-            platforms: vec!["manylinux2014_x86_64", "manylinux_2_25_x86_64", "manylinux_2_28_x86_64"],
+            platforms: ["manylinux2014_x86_64", "manylinux_2_25_x86_64", "manylinux_2_28_x86_64"]
+                .map(str::to_owned)
+                .to_vec(),
         },
         place,
     };

@@ -2,6 +2,7 @@
 
 mod cargo;
 mod doctor;
+mod e5;
 mod libtorch;
 mod models;
 mod pip;

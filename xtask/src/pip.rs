@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 pub struct Wheel {
     pub requirement: String,
     /// Platform tags; empty for a wheel that runs anywhere.
-    pub platforms: Vec<&'static str>,
+    pub platforms: Vec<String>,
 }
 
 /// Downloads a wheel into `downloads`, or takes the one that an earlier run left there whole.

@@ -127,21 +127,33 @@ impl Checkpoint {
     /// # Errors
     /// [`ModelError::Unreadable`] if the file cannot be read to its end.
     pub fn read(&self, entry: &Entry) -> Result<Vec<u8>, ModelError> {
-        let source = &self.files[entry.file];
-        let failed = |error: &std::io::Error| unreadable(&source.path, error);
         let size = entry.dtype.bitsize() / 8;
-        let mut file = &source.file;
-        file.seek(SeekFrom::Start(entry.start)).map_err(|error| failed(&error))?;
         let mut bytes = vec![0; entry.span() * size];
-        file.read_exact(&mut bytes).map_err(|error| failed(&error))?;
+        self.fill(entry, &mut bytes)?;
         Ok(match &entry.strides {
             None => bytes,
             Some(strides) => in_order(&bytes, &entry.shape, strides, size),
         })
     }
+
+    /// A tensor's numbers as they lie in the file, into as many bytes.
+    ///
+    /// # Errors
+    /// [`ModelError::Unreadable`] if the file cannot be read to its end.
+    pub fn fill(&self, entry: &Entry, bytes: &mut [u8]) -> Result<(), ModelError> {
+        let source = &self.files[entry.file];
+        let mut file = &source.file;
+        let read = file.seek(SeekFrom::Start(entry.start)).and_then(|_| file.read_exact(bytes));
+        read.map_err(|error| unreadable(&source.path, &error))
+    }
 }
 
 impl Entry {
+    /// The numbers lie one behind the other, in row-major order.
+    pub fn is_in_order(&self) -> bool {
+        self.strides.is_none()
+    }
+
     /// How many numbers there are from the first to the last one.
     fn span(&self) -> usize {
         match &self.strides {

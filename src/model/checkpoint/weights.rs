@@ -81,9 +81,11 @@ impl<'a> Weights<'a> {
             other => return Err(ModelError::WrongKind { name: found.to_owned(), dtype: format!("{other:?}") }),
         };
         let shape: Vec<i64> = wanted.iter().map(|&size| size as i64).collect();
-        let bytes = self.checkpoint.read(entry)?;
-        let tensor = Tensor::f_from_data_size(&bytes, &shape, kind)?.f_to_kind(Kind::Float)?;
-        drop(bytes);
+        let tensor = if kind == Kind::Float && entry.is_in_order() {
+            self.read_in_place(entry, &shape)?
+        } else {
+            Tensor::f_from_data_size(&self.checkpoint.read(entry)?, &shape, kind)?.f_to_kind(Kind::Float)?
+        };
         // One number that is none makes the sum none.
         if !f32::try_from(tensor.f_sum(Kind::Float)?)?.is_finite() {
             self.seen.not_finite.borrow_mut().insert(found.to_owned());
@@ -91,6 +93,20 @@ impl<'a> Weights<'a> {
         self.seen.used.borrow_mut().insert(found.to_owned());
         if found != asked {
             self.seen.renamed.borrow_mut().insert((asked, found.to_owned()));
+        }
+        Ok(tensor)
+    }
+
+    /// Reads numbers that need no change straight into a tensor's own memory: a table of words can be most of a model, and
+    /// would lie in memory twice for a moment.
+    fn read_in_place(&self, entry: &Entry, shape: &[i64]) -> Result<Tensor, ModelError> {
+        let tensor = Tensor::f_zeros(shape, (Kind::Float, tch::Device::Cpu))?;
+        let bytes = tensor.numel() * size_of::<f32>();
+        if bytes > 0 {
+            // SAFETY: the tensor is new, contiguous, on the CPU and of f32, so that so many bytes lie from its data
+            // pointer on; nothing else sees it yet, and it outlives the slice. Every pattern of bytes is some f32.
+            let memory = unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr().cast::<u8>(), bytes) };
+            self.checkpoint.fill(entry, memory)?;
         }
         Ok(tensor)
     }
