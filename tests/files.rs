@@ -232,3 +232,63 @@ fn a_missing_weight_or_one_of_a_wrong_shape_refuses_the_load() {
     let labels = with("\"2\": \"glad\"", "\"2\": \"glad\", \"3\": \"mad\"");
     assert!(labels.contains("classifier.weight"), "{labels}");
 }
+
+#[test]
+fn tokenizers_that_are_none_give_a_sentence() {
+    let folder = copy(&support::task_model("sequence"));
+    let refused = || {
+        let error = Model::open(folder.path()).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(!error.contains('\n') && error.len() < 600, "{error}");
+        error
+    };
+    let whole = folder.path().join("tokenizer.json");
+    let deep = "[".repeat(10_000) + &"]".repeat(10_000);
+    for (text, wanted) in [
+        ("no JSON", "is not a tokenizer"),
+        ("{}", "is not a tokenizer"),
+        (deep.as_str(), "is not a tokenizer"),
+        (&format!(r#"{{"version": "1.0", "model": {deep}}}"#), "is not a tokenizer"),
+    ] {
+        std::fs::write(&whole, text).unwrap();
+        assert!(refused().contains(wanted), "{}", refused());
+    }
+    std::fs::remove_file(&whole).unwrap();
+    let words = folder.path().join("vocab.txt");
+    let vocabulary = std::fs::read_to_string(&words).unwrap();
+    std::fs::write(&words, vocabulary.replace("[UNK]\n", "[unk]\n")).unwrap();
+    assert!(refused().contains("[UNK] is missing"), "{}", refused());
+    std::fs::write(&words, vocabulary.clone() + "one\ntwo\n").unwrap();
+    assert!(refused().contains("51 pieces") && refused().contains("vectors for 49"), "{}", refused());
+    // Lines of another system, and a word that stands twice.
+    std::fs::write(&words, vocabulary.replace('\n', "\r\n")).unwrap();
+    let wanted = run(&support::task_model("sequence"));
+    assert_eq!(difference(&run(folder.path()), &wanted), 0.0, "CRLF");
+    std::fs::write(&words, vocabulary.replace("mat\n", "cat\n")).unwrap();
+    assert!(Model::open(folder.path()).is_ok(), "the word has one of its numbers");
+}
+
+#[test]
+#[cfg(unix)]
+fn loops_and_folders_that_vanish_give_a_sentence() {
+    let folder = copy(&support::task_model("sequence"));
+    let weights = folder.path().join("model.safetensors");
+    std::fs::remove_file(&weights).unwrap();
+    std::os::unix::fs::symlink(&weights, &weights).unwrap();
+    assert!(refusal(folder.path()).contains("has no weights"));
+    let config = folder.path().join("config.json");
+    std::fs::remove_file(&config).unwrap();
+    std::os::unix::fs::symlink(&config, &config).unwrap();
+    assert!(refusal(folder.path()).contains("config.json"));
+    std::fs::remove_dir_all(folder.path()).unwrap();
+    assert!(refusal(folder.path()).contains("no config.json"));
+}
+
+#[test]
+fn a_text_of_ten_megabytes_is_cut_and_told() {
+    let model = Model::open(&support::task_model("sequence")).unwrap();
+    let text = "the cat sat on a mat ".repeat(500_000);
+    assert!(text.len() > 10_000_000);
+    let run = model.run(model.tokenize(&support::single(&text)).unwrap(), &mut ()).unwrap();
+    assert_eq!(run.input.tokens.len(), 32);
+    assert!(run.notices()[0].contains("32 of more than 299"), "{:?}", run.notices());
+}

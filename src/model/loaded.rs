@@ -36,10 +36,8 @@ impl Model {
         if let Some(size) = tokenizer.as_ref().map(TextEncoder::size).filter(|size| *size > config.vocabulary) {
             return Err(ModelError::Vocabulary { tokenizer: size, model: config.vocabulary });
         }
-        // A relative path such as `.` has no name of its own.
-        let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let info = Arc::new(ModelInfo {
-            name: absolute.file_name().unwrap_or(absolute.as_os_str()).to_string_lossy().into_owned(),
+            name: name_of(folder),
             folder: folder.to_owned(),
             family: config.family.clone(),
             layers: config.layers,
@@ -348,6 +346,18 @@ fn join(kept: Option<&Run>, from: usize, capture: Capture) -> Result<Joined, Mod
         hidden.extend(parts.hidden.into_iter().skip(1)); // the first is the boundary itself
     }
     Ok((weights, context, hidden))
+}
+
+/// A model's name: that of its folder, or in the hub's cache `OWNER/NAME`, where the folder is named for a commit.
+fn name_of(folder: &Path) -> String {
+    // A relative path such as `.` has no name of its own.
+    let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let snapshot = absolute.parent().filter(|parent| parent.ends_with("snapshots")).and_then(Path::parent);
+    let repository = snapshot.and_then(Path::file_name).and_then(|name| name.to_str()?.strip_prefix("models--"));
+    match repository {
+        Some(name) => name.replacen("--", "/", 1),
+        None => absolute.file_name().unwrap_or(absolute.as_os_str()).to_string_lossy().into_owned(),
+    }
 }
 
 /// Says where the numbers first stop to be numbers.

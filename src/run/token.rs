@@ -99,6 +99,8 @@ pub struct Input {
     pub tokens: Vec<Token>,
     /// How many tokens the whole text has: more than `tokens` when it was cut.
     pub full_length: usize,
+    /// The text is so long that its end was not even turned into tokens: it has more than `full_length` of them.
+    pub unread: bool,
     /// What cut it, if anything did.
     pub limit: Option<Limit>,
     /// Tokens in whose place the model reads its mask, in order.
@@ -149,7 +151,8 @@ impl Input {
             Limit::Positions => "the model has no more positions",
             Limit::Memory => "more would not fit the memory set aside for attention maps",
         };
-        Some(format!("{} of {} tokens shown: {reason}", self.tokens.len(), self.full_length))
+        let more = if self.unread { "more than " } else { "" };
+        Some(format!("{} of {more}{} tokens shown: {reason}", self.tokens.len(), self.full_length))
     }
 
     /// A sentence for the reader when more than a fifth of the text's tokens are unknown to the vocabulary.

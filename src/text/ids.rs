@@ -44,6 +44,7 @@ pub fn parse_ids(
         tokens: tokens.collect(),
         full_length,
         limit: (full_length > limit).then_some(Limit::Positions),
+        unread: false,
         masked: Vec::new(),
     })
 }

@@ -71,8 +71,10 @@ impl TextEncoder {
     /// [`TextError::Encode`] if the tokenizer refuses the text.
     pub fn encode(&self, texts: &Arc<Texts>, limit: usize, why: Limit) -> Result<Input, TextError> {
         let refused = |error: tokenizers::Error| TextError::Encode(error.to_string());
-        let a = texts.a.as_str();
-        let whole = match texts.b.as_deref() {
+        let read = Texts { a: beginning(&texts.a), b: texts.b.as_deref().map(beginning) };
+        let unread = read != **texts;
+        let a = read.a.as_str();
+        let whole = match read.b.as_deref() {
             Some(b) => self.tokenizer.encode((a, b), true),
             None => self.tokenizer.encode(a, true),
         }
@@ -81,9 +83,10 @@ impl TextEncoder {
         let (encoding, limit) = if full_length <= limit {
             (whole, None)
         } else {
-            (self.encode_cut(texts, limit).map_err(refused)?, Some(why))
+            (self.encode_cut(&read, limit).map_err(refused)?, Some(why))
         };
-        Ok(Input { texts: texts.clone(), tokens: self.tokens(&encoding), full_length, limit, masked: Vec::new() })
+        let tokens = self.tokens(&encoding);
+        Ok(Input { texts: texts.clone(), tokens, full_length, limit, unread, masked: Vec::new() })
     }
 
     fn encode_cut(&self, texts: &Texts, limit: usize) -> tokenizers::Result<Encoding> {
@@ -170,6 +173,12 @@ impl TextEncoder {
     pub(super) fn is_unknown(&self, id: u32) -> bool {
         self.unknown == Some(id)
     }
+}
+
+/// So much of a text as could ever matter: turning megabytes into tokens takes seconds, and models read thousands.
+fn beginning(text: &str) -> String {
+    const MOST_BYTES: usize = 1 << 20;
+    text[..text.floor_char_boundary(MOST_BYTES.min(text.len()))].to_owned()
 }
 
 fn unknown_token(tokenizer: &Tokenizer) -> Option<u32> {

@@ -72,7 +72,7 @@ pub fn run_with(info: &Arc<ModelInfo>, texts: &Arc<Texts>, weight: impl Fn(usize
     });
     Run {
         model: info.clone(),
-        input: Input { texts: texts.clone(), full_length: n, tokens, limit: None, masked: Vec::new() },
+        input: Input { texts: texts.clone(), full_length: n, tokens, limit: None, unread: false, masked: Vec::new() },
         attention: AttentionMaps::from_layers(layers.collect()).unwrap(),
         computed: None,
         edits: Vec::new(),
