@@ -292,3 +292,17 @@ fn a_text_of_ten_megabytes_is_cut_and_told() {
     assert_eq!(run.input.tokens.len(), 32);
     assert!(run.notices()[0].contains("32 of more than 299"), "{:?}", run.notices());
 }
+
+#[test]
+fn a_file_of_weights_opens_with_the_config_beside_it() {
+    let folder = copy(&support::task_model("sequence"));
+    let other = folder.path().join("best.safetensors");
+    std::fs::rename(folder.path().join("model.safetensors"), &other).unwrap();
+    let model = Model::open(&other).unwrap();
+    assert_eq!(model.info().report.files, ["best.safetensors"]);
+    assert_eq!(model.info().folder, other);
+    assert_eq!(difference(&run(&other), &run(&support::task_model("sequence"))), 0.0);
+    let out = folder.path().join("pruned");
+    headlight::model::prune(&other, &["0.0".parse().unwrap()].into(), Default::default(), &out).unwrap();
+    assert!(Model::open(&out).is_ok());
+}

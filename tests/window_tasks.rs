@@ -433,7 +433,7 @@ fn models_are_chosen_from_a_menu_dropped_or_opened_by_their_folder() {
     drop(&mut stage, folder.path());
     assert_eq!(loaded(&mut stage), folder.path());
     drop(&mut stage, &folder.path().join("model.safetensors"));
-    assert_eq!(loaded(&mut stage), folder.path());
+    assert_eq!(loaded(&mut stage), folder.path().join("model.safetensors"));
     drop(&mut stage, &folder.path().join("picture.png"));
     stage.harness.run();
     assert!(stage.shows("is no model's folder"));
@@ -448,6 +448,32 @@ fn models_are_chosen_from_a_menu_dropped_or_opened_by_their_folder() {
     stage.harness.run();
     stage.harness.get_by_role_and_label(Role::Button, "Open").click();
     assert_eq!(loaded(&mut stage), folder.path());
+}
+
+#[test]
+fn what_was_found_while_a_model_was_read_is_listed() {
+    let report = headlight::run::LoadReport {
+        files: vec!["pytorch_model.bin".into()],
+        renamed: vec![("norm.weight".into(), "norm.gamma".into())],
+        unused: vec!["dropped.weight".into()],
+        not_finite: Vec::new(),
+    };
+    let info = Arc::new(ModelInfo { report, ..(*model_info(2, 3)).clone() });
+    let mut stage = Stage::with_model(info, Texts::single("the cat"));
+    stage.play();
+    stage.harness.get_by_role_and_label(Role::Button, "scripted").click();
+    stage.harness.run();
+    stage.harness.get_by_label("About scripted").click();
+    stage.harness.run();
+    for text in [
+        "files: pytorch_model.bin",
+        "norm.gamma, read as norm.weight",
+        "Tensors that nothing uses: 1",
+        "dropped.weight",
+    ] {
+        assert!(stage.shows(text), "{text}");
+    }
+    assert!(!stage.shows("infinite or none:"));
 }
 
 #[test]

@@ -79,6 +79,8 @@ pub enum Action {
     OfferPruning,
     Prune,
     OpenModel(PathBuf),
+    /// Shows what is known of the model that is open.
+    ShowModel(bool),
     /// Opens what a path is: a model's folder, its weights, or a session.
     Open(PathBuf),
     /// Masks a token, or shows it again.
@@ -131,6 +133,8 @@ pub struct HeadlightApp {
     pub(super) dialog: Option<FileDialog>,
     /// Models to choose from.
     pub(super) models: Vec<(String, PathBuf)>,
+    /// What is known of the model is shown.
+    pub(super) shows_model: bool,
     /// What was done last, for the status line.
     pub(super) news: Option<String>,
 }
@@ -157,6 +161,7 @@ impl HeadlightApp {
             movement: None,
             dialog: None,
             models: opening.models,
+            shows_model: false,
             news: None,
         };
         match (opening.model, opening.session) {
@@ -297,6 +302,9 @@ impl HeadlightApp {
         }
         if self.pruning.open {
             self.pruning.show(ui, &self.conversation, actions);
+        }
+        if self.shows_model {
+            self.show_model(ui, actions);
         }
         if let Some(decision) = self.dialog.as_mut().and_then(|dialog| dialog.show(ui)) {
             self.decide(ui.ctx(), decision);

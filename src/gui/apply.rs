@@ -82,6 +82,7 @@ impl HeadlightApp {
                 let experiment = self.pruning.make(self.conversation.model().map(Arc::as_ref));
                 self.start(experiment);
             }
+            Action::ShowModel(shown) => self.shows_model = shown,
             Action::OpenModel(folder) => self.conversation.load(folder),
             Action::Open(path) => self.open(&path),
             Action::AskFile(asks) => self.ask_file(asks),
@@ -99,10 +100,10 @@ impl HeadlightApp {
 
     fn open(&mut self, path: &Path) {
         let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-        match (path.is_dir(), ending.as_str(), path.parent()) {
-            (true, ..) => self.conversation.load(path.to_owned()),
-            (false, "safetensors" | "bin", Some(folder)) => self.conversation.load(folder.to_owned()),
-            (false, "json", _) => self.open_session(path),
+        match (path.is_dir(), ending.as_str()) {
+            (true, _) => self.conversation.load(path.to_owned()),
+            (false, "safetensors" | "bin") => self.conversation.load(path.to_owned()),
+            (false, "json") => self.open_session(path),
             _ => {
                 let path = path.display();
                 self.news = Some(format!("failed: {path} is no model's folder, no file of weights and no session"));

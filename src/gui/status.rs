@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use egui::{RichText, Ui};
+use egui::{RichText, ScrollArea, Ui, Window};
 
 use super::app::{Action, HeadlightApp};
 use super::file_dialog::Asks;
@@ -54,6 +54,13 @@ impl HeadlightApp {
                     ui.close();
                 }
             }
+            if let Some(model) = self.conversation.model() {
+                let help = "Its shape, files, and what was found while it was read";
+                if ui.button(format!("About {}", model.name)).on_hover_text(help).clicked() {
+                    actions.push(Action::ShowModel(true));
+                    ui.close();
+                }
+            }
             if ui.button("Open a folder…").on_hover_text("A folder can be dropped onto the window as well").clicked()
             {
                 actions.push(Action::AskFile(Asks::OpenModel));
@@ -66,6 +73,33 @@ impl HeadlightApp {
         if self.conversation.loading() {
             ui.separator();
             ui.label("opening a model…");
+        }
+    }
+
+    /// What is known of the model that is open, its load report included.
+    pub(super) fn show_model(&self, ui: &Ui, actions: &mut Vec<Action>) {
+        let mut open = true;
+        Window::new("About the model").default_pos([592.0, 110.0]).open(&mut open).show(ui.ctx(), |ui| {
+            let Some(model) = self.conversation.model() else { return };
+            ui.label(describe(model));
+            let report = &model.report;
+            ui.label(format!("files: {}", report.files.join(", ")));
+            ScrollArea::vertical().max_height(300.0).show(ui, |ui| {
+                let renamed = report.renamed.iter().map(|(asked, found)| format!("{found}, read as {asked}"));
+                for (title, lines) in [
+                    ("Weights under older names", renamed.collect::<Vec<_>>()),
+                    ("Tensors that nothing uses", report.unused.clone()),
+                    ("Weights with numbers that are infinite or none", report.not_finite.clone()),
+                ] {
+                    if !lines.is_empty() {
+                        ui.label(RichText::new(format!("{title}: {}", lines.len())).strong());
+                        ui.label(lines.join("\n"));
+                    }
+                }
+            });
+        });
+        if !open {
+            actions.push(Action::ShowModel(false));
         }
     }
 
@@ -100,7 +134,7 @@ fn describe(model: &ModelInfo) -> String {
     more.extend(model.note.clone());
     let mut count = |what: &str, count: usize| {
         if count > 0 {
-            more.push(format!("{count} {what}: `headlight models --model` names them"));
+            more.push(format!("{count} {what}"));
         }
     };
     count("weights under older names", report.renamed.len());

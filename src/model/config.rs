@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::ModelError;
 use super::family::Family;
+use super::find::folder_of;
 use crate::run::HeadId;
 
 /// The shape of an encoder, as `config.json` gives it.
@@ -203,6 +204,7 @@ impl Config {
 
     /// The config of a folder, with its family and everything that it holds.
     pub(super) fn with_stored(folder: &Path) -> Result<(&'static Family, Stored, Self), ModelError> {
+        let folder = folder_of(folder);
         let path = folder.join("config.json");
         let text = std::fs::read(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => ModelError::NoConfig(folder.to_owned()),

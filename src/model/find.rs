@@ -45,18 +45,26 @@ fn in_hub_cache(cache: &Path, name: &str) -> Option<PathBuf> {
     main.filter(|snapshot| is_model(snapshot)).or_else(any)
 }
 
+/// The folder of a model that is named by its folder, or by the file of its weights in it.
+pub(super) fn folder_of(place: &Path) -> &Path {
+    match place.parent() {
+        Some(parent) if place.is_file() => parent,
+        _ => place,
+    }
+}
+
 fn is_model(folder: &Path) -> bool {
     folder.join("config.json").is_file()
 }
 
-/// A model's folder: a path as it is, else the name of a model in one of the model folders or in the hub's cache;
+/// Where a model is: the path of a folder, or of a file of weights in it, as it is, else the name of a model in one of the model folders or in the hub's cache;
 /// without a name the default.
 ///
 /// # Errors
 /// [`ModelError::NotFound`] with the places that were looked at.
 pub fn find_model(name: Option<&Path>) -> Result<PathBuf, ModelError> {
     let name = name.unwrap_or(Path::new(DEFAULT_MODEL));
-    if name.is_dir() {
+    if name.is_dir() || name.is_file() {
         return Ok(name.to_owned());
     }
     let mut sought: Vec<PathBuf> = model_folders().into_iter().map(|folder| folder.join(name)).collect();

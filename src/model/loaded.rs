@@ -6,6 +6,7 @@ use ndarray::{Array1, Array2, Array3};
 use tch::Tensor;
 
 use super::capture::{cube, plain};
+use super::find::folder_of;
 use super::{Batch, Boundaries, Capture, Encoder, ModelError, Plan, Probe, Sources, Surgery, pooling, tasks};
 use crate::run::{
     AttentionMaps, Edit, Embedding, Input, Limit, MaskPiece, ModelInfo, Recipe, Run, Task, TaskOutput, Texts,
@@ -21,12 +22,13 @@ pub struct Model {
 }
 
 impl Model {
-    /// Opens a Hugging Face model folder.
+    /// Opens a Hugging Face model folder, or a file of weights that lies in one.
     ///
     /// # Errors
     /// [`ModelError`] that names the file at fault. A folder without a tokenizer opens: it takes token numbers.
     pub fn open(folder: &Path) -> Result<Self, ModelError> {
-        let encoder = Encoder::load(folder)?;
+        let (place, folder) = (folder, folder_of(folder));
+        let encoder = Encoder::load(place)?;
         let tokenizer = match TextEncoder::from_folder(folder) {
             Ok(tokenizer) => Some(tokenizer),
             Err(crate::text::TextError::NoTokenizer(_)) => None,
@@ -38,7 +40,7 @@ impl Model {
         }
         let info = Arc::new(ModelInfo {
             name: name_of(folder),
-            folder: folder.to_owned(),
+            folder: place.to_owned(),
             family: config.family.clone(),
             layers: config.layers,
             heads: config.heads,

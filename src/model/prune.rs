@@ -8,6 +8,7 @@ use safetensors::{Dtype, View};
 use serde_json::Value;
 
 use super::checkpoint::Checkpoint;
+use super::find::folder_of;
 use super::{Config, ModelError};
 use crate::run::HeadId;
 
@@ -60,7 +61,7 @@ pub fn prune(folder: &Path, heads: &BTreeSet<HeadId>, shape: PrunedShape, out: &
     let partial = out.with_added_extension("part");
     let write = || -> Result<(), String> {
         std::fs::create_dir_all(&partial).map_err(|error| error.to_string())?;
-        copy_beside(folder, &partial, 2)?;
+        copy_beside(folder_of(folder), &partial, 2)?;
         let config = serde_json::to_string_pretty(&stored).map_err(|error| error.to_string())? + "\n";
         std::fs::write(partial.join("config.json"), config).map_err(|error| error.to_string())?;
         let metadata = Some([("format".to_owned(), "pt".to_owned())].into());
@@ -79,7 +80,7 @@ pub fn prune(folder: &Path, heads: &BTreeSet<HeadId>, shape: PrunedShape, out: &
 /// # Errors
 /// [`ModelError::SharedLayers`]; [`ModelError`] if the config cannot be read.
 pub fn can_prune(folder: &Path) -> Result<Value, ModelError> {
-    let path = folder.join("config.json");
+    let path = folder_of(folder).join("config.json");
     let text = std::fs::read(&path)
         .map_err(|error| ModelError::Unreadable { path: path.clone(), cause: error.to_string() })?;
     let stored: Value = serde_json::from_slice(&text)

@@ -11,6 +11,7 @@ use super::{HeadId, LoadReport, Task, TaskInfo};
 pub struct ModelInfo {
     /// The name of its folder.
     pub name: String,
+    /// Its folder, or the file of its weights in that, whichever it was opened by.
     pub folder: PathBuf,
     /// `model_type` of its config, such as `bert`.
     pub family: String,

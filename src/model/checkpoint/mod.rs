@@ -50,11 +50,15 @@ type Tensors = Vec<(String, Entry)>;
 const WHOLE: [&str; 2] = ["model.safetensors", "pytorch_model.bin"];
 
 impl Checkpoint {
-    /// Finds a folder's weights: `model.safetensors` or `pytorch_model.bin`, whole or in shards with an index.
+    /// Finds a folder's weights: `model.safetensors` or `pytorch_model.bin`, whole or in shards with an index. A file is
+    /// taken as it is.
     ///
     /// # Errors
     /// [`ModelError`] if there are none, or a file is not what its name says.
     pub fn open(folder: &Path) -> Result<Self, ModelError> {
+        if folder.is_file() {
+            return Self::of_files(&[folder.to_owned()]);
+        }
         for name in WHOLE {
             let (path, index) = (folder.join(name), folder.join(format!("{name}.index.json")));
             if path.is_file() {

@@ -13,7 +13,7 @@ use safetensors::{Dtype, SafeTensors};
 use sha2::{Digest, Sha256};
 
 use crate::model::{Model, ModelError};
-use crate::run::{Texts, read_lines};
+use crate::run::{ModelInfo, Texts, read_lines};
 
 /// Called before each text with how many are done and how many there are; its error ends the work.
 pub type OnProgress<'a> = &'a mut dyn FnMut(usize, usize) -> Result<(), ModelError>;
@@ -98,7 +98,7 @@ impl Means {
         }
         let model = match &self.fingerprint {
             Some(known) => known,
-            None => self.fingerprint.insert(fingerprint(&model.info().folder)?),
+            None => self.fingerprint.insert(fingerprint(model.info())?),
         };
         Some(folder.join(format!("{}-{}.safetensors", &model[..24], &hex(texts)[..24])))
     }
@@ -133,9 +133,20 @@ impl Growing {
 }
 
 /// A hash over everything in a model's folder that decides its numbers.
-fn fingerprint(folder: &Path) -> Option<String> {
+fn fingerprint(info: &ModelInfo) -> Option<String> {
+    const TEXT: [&str; 8] = [
+        "config.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "vocab.txt",
+        "vocab.json",
+        "merges.txt",
+        "sentencepiece.bpe.model",
+        "spm.model",
+    ];
+    let folder = if info.folder.is_file() { info.folder.parent()? } else { &info.folder };
     let mut hash = Sha256::new();
-    for name in ["config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "model.safetensors"] {
+    for name in TEXT.into_iter().chain(info.report.files.iter().map(String::as_str)) {
         let Ok(mut file) = std::fs::File::open(folder.join(name)) else { continue };
         hash.update(name);
         let mut buffer = vec![0; 1 << 20];
