@@ -3,7 +3,7 @@
 use egui::{Grid, ProgressBar, RichText, ScrollArea, Ui};
 use ndarray::ArrayView1;
 
-use super::app::Action;
+use super::action::Action;
 use crate::engine::Ran;
 use crate::figure::printable;
 use crate::metrics::{best_spans, greatest, kl_divergence, rank};

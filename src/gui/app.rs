@@ -7,24 +7,23 @@ use std::sync::Arc;
 use egui::{CentralPanel, Context, Key, Modifiers, Panel, RichText, ScrollArea, Sides, Ui};
 use ndarray::Array2;
 
+use super::action::{Action, patterns};
 use super::controls;
 use super::conversation::Conversation;
 use super::edits;
-use super::experiments::{Experiments, Kind};
-use super::file_dialog::{Asks, Field, FileDialog};
+use super::experiments::Experiments;
+use super::file_dialog::{Asks, FileDialog};
 use super::grid::{Grid, Shown};
 use super::heatmap::Heatmap;
 use super::output::{Output, Search};
 use super::prune::PruneWindow;
 use super::ranking;
-use super::share::Copied;
 use super::status;
 use super::surgery::Surgery;
 use super::text_boxes::TextBoxes;
 use super::workshop::Workshop;
 use crate::engine::Link;
-use crate::figure::CurvesFigure;
-use crate::run::{ColorMap, Edit, HeadId, HeadPattern, MapRange, Recipe, Run, Texts, ViewSpec};
+use crate::run::{ColorMap, HeadId, MapRange, Recipe, Run, Texts, ViewSpec};
 use crate::session::Session;
 
 /// What the window opens with.
@@ -37,60 +36,6 @@ pub struct Opening {
     pub models: Vec<(String, PathBuf)>,
     /// A session to go on with: its texts and its model take the place of the others.
     pub session: Option<Session>,
-}
-
-/// What drawing asks for; carried out once the frame is drawn.
-#[derive(Debug, Clone)]
-pub enum Action {
-    Choose(HeadId),
-    Copy(ViewSpec, Copied),
-    ResetZoom,
-    /// Adds a head to the selection, or takes it out.
-    Select(HeadId),
-    ClearSelection,
-    ToggleZero(Vec<HeadPattern>),
-    /// Adds edits in one step.
-    Edit(Vec<Edit>),
-    ToggleCut(Edit),
-    Scale(HeadPattern, f32),
-    /// Switches an edit off or on, by its place in the list.
-    SwitchEdit(usize),
-    RemoveEdit(usize),
-    ClearEdits,
-    Undo,
-    Redo,
-    /// Shows the plain model's run, or the edited one again.
-    TogglePlain,
-    /// Seeks the sentences of a text file that are nearest to the first text.
-    FindNearest(PathBuf),
-    CancelExperiment,
-    /// Ranks heads by leave-one-out on the text that is typed.
-    RankHeads,
-    ShowEffects(bool),
-    OpenExperiments,
-    StartExperiment(Kind),
-    /// Draws curves for the screen, so many pixels for each hundredth of an inch.
-    DrawCurves(Arc<CurvesFigure>, f32),
-    ExportCurves,
-    /// Switches off the heads that the last curve spares.
-    SwitchOffSpared,
-    PruneSpared,
-    /// Opens the window that prunes for good, for the heads that are off.
-    OfferPruning,
-    Prune,
-    OpenModel(PathBuf),
-    /// Shows what is known of the model that is open.
-    ShowModel(bool),
-    /// Opens what a path is: a model's folder, its weights, or a session.
-    Open(PathBuf),
-    /// Masks a token, or shows it again.
-    ToggleMask(usize),
-    /// Keeps the run that is shown, to patch heads from.
-    Pin,
-    Unpin,
-    AskFile(Asks),
-    /// Opens the system's dialog for a path field.
-    Browse(Field, PathBuf),
 }
 
 /// Tokens that are masked in one text.
@@ -404,12 +349,4 @@ impl eframe::App for HeadlightApp {
             self.apply(ui.ctx(), action);
         }
     }
-}
-
-/// The heads that something is done to through one of them: the whole selection if it is part of that.
-pub(super) fn patterns(selection: &BTreeSet<HeadId>, head: HeadId) -> Vec<HeadPattern> {
-    if selection.is_empty() || (selection.len() > 1 && !selection.contains(&head)) {
-        return vec![head.into()];
-    }
-    selection.iter().map(|&head| head.into()).collect()
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use egui::Context;
 
-use super::app::{Action, HeadlightApp, Masks};
+use super::action::Action;
+use super::app::{HeadlightApp, Masks};
 use super::file_dialog::{Asks, Decision, Field, FileDialog};
 use super::ranking;
 use super::share::{self, Copied};

@@ -2,7 +2,7 @@
 
 use egui::{RichText, Slider, Ui};
 
-use super::app::Action;
+use super::action::Action;
 use super::file_dialog::Asks;
 use super::surgery::Surgery;
 use crate::figure::printable;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use egui::{ColorImage, ComboBox, DragValue, RichText, TextEdit, TextureHandle, TextureOptions, Ui, Window, vec2};
 
-use super::app::Action;
+use super::action::Action;
 use super::conversation::Conversation;
 use super::file_dialog::{Field, path_row};
 use super::ranking;

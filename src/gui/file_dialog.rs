@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use egui::{TextEdit, Ui, Window};
 
-use super::app::Action;
+use super::action::Action;
 use crate::run::HeadPattern;
 
 /// What a path is wanted for.

@@ -10,7 +10,7 @@ use egui::{
 use ndarray::Array2;
 use rayon::prelude::*;
 
-use super::app::{Action, patterns};
+use super::action::{Action, patterns};
 use super::edits::{self, Offer};
 use super::ranking::Ranking;
 use super::share::{self, Copied};

@@ -7,7 +7,7 @@ use egui::{
     TextureOptions, Ui, WidgetInfo, pos2, vec2,
 };
 
-use super::app::Action;
+use super::action::Action;
 use super::marks;
 use super::share::{self, Copied};
 use crate::figure::{Palette, axis, every_nth, paint_attention, printable, ticks, token_labels};

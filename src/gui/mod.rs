@@ -1,5 +1,6 @@
 //! The window. It draws what it holds and asks the engine for the rest, through the protocol alone.
 
+mod action;
 mod answers;
 mod app;
 mod apply;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use egui::{Color32, ColorImage, Rect, RichText, Sense, TextureHandle, TextureOptions, Ui, WidgetInfo, vec2};
 
+use super::action::Action;
 use super::answers;
-use super::app::Action;
 use super::file_dialog::{Field, path_row};
 use super::ranking;
 use crate::engine::{Progress, Ran};

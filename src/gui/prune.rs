@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use egui::{RichText, TextEdit, Ui, Window};
 
-use super::app::Action;
+use super::action::Action;
 use super::conversation::Conversation;
 use super::file_dialog::{Field, in_current_folder, path_row};
 use super::ranking;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use egui::{ProgressBar, RichText, Ui};
 use ndarray::Array2;
 
-use super::app::Action;
+use super::action::Action;
 use crate::engine::Progress;
 use crate::lab::{Example, Importance, LeaveOneOut, Sensitivity, Target};
 use crate::run::Texts;

@@ -2,7 +2,7 @@
 
 use egui::Ui;
 
-use super::app::Action;
+use super::action::Action;
 use crate::run::{ColorMap, MapRange, Run, RunError, ViewSpec};
 
 /// What to copy.

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use egui::{RichText, ScrollArea, Ui, Window};
 
-use super::app::{Action, HeadlightApp};
+use super::action::Action;
+use super::app::HeadlightApp;
 use super::file_dialog::Asks;
 use crate::run::ModelInfo;
 

@@ -1,16 +1,14 @@
 //! Removing heads from a checkpoint for good: a new folder, either compact or of the same shape.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use safetensors::{Dtype, View};
 use serde_json::Value;
 
 use super::checkpoint::Checkpoint;
 use super::find::folder_of;
 use super::{Config, ModelError};
-use crate::run::HeadId;
+use crate::run::{HeadId, Stored};
 
 /// What a pruned folder looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,10 +46,10 @@ pub fn prune(folder: &Path, heads: &BTreeSet<HeadId>, shape: PrunedShape, out: &
         return Err(ModelError::NoCompactForm { family: config.family });
     }
     let checkpoint = Checkpoint::open(folder)?;
-    let tensors: Vec<(String, Kept)> = (checkpoint.tensors().iter())
+    let tensors: Vec<(String, Stored)> = (checkpoint.tensors().iter())
         .map(|(name, entry)| {
-            let whole = Kept { dtype: entry.dtype, shape: entry.shape.clone(), bytes: checkpoint.read(entry)? };
-            Ok((name.clone(), whole.pruned(&config, rule, heads, shape, name)?))
+            let whole = Stored { dtype: entry.dtype, shape: entry.shape.clone(), bytes: checkpoint.read(entry)? };
+            Ok((name.clone(), pruned(whole, &config, rule, heads, shape, name)?))
         })
         .collect::<Result<_, ModelError>>()?;
     if shape == PrunedShape::Compact {
@@ -122,88 +120,61 @@ fn copy_beside(from: &Path, to: &Path, depth: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// A tensor as the new file holds it.
-struct Kept {
-    dtype: Dtype,
-    shape: Vec<usize>,
-    bytes: Vec<u8>,
+/// A tensor without what goes of it.
+fn pruned(
+    whole: Stored,
+    config: &Config,
+    rule: PruneRule,
+    heads: &BTreeSet<HeadId>,
+    shape: PrunedShape,
+    name: &str,
+) -> Result<Stored, ModelError> {
+    let Some((layer, part)) = rule.part_of(name) else { return Ok(whole) };
+    // Which of the head-wide stretches that are there go.
+    let goes: Vec<bool> =
+        config.heads_left(layer).into_iter().map(|head| heads.contains(&HeadId::new(layer, head))).collect();
+    if !goes.contains(&true) {
+        return Ok(whole);
+    }
+    let (along, wanted) = match part {
+        Part::Rows => (0, shape == PrunedShape::Compact),
+        Part::Columns => (1, true),
+    };
+    let width = config.head_dim();
+    if whole.shape.get(along) != Some(&(goes.len() * width)) {
+        let wanted = vec![goes.len() * width, config.hidden];
+        return Err(ModelError::WrongShape { name: name.into(), found: whole.shape, wanted });
+    }
+    Ok(match (wanted, shape) {
+        (false, _) => whole,
+        (true, PrunedShape::Compact) => without(whole, along, width, &goes),
+        (true, PrunedShape::Same) => zeroed_columns(whole, width, &goes),
+    })
 }
 
-impl Kept {
-    fn pruned(
-        self,
-        config: &Config,
-        rule: PruneRule,
-        heads: &BTreeSet<HeadId>,
-        shape: PrunedShape,
-        name: &str,
-    ) -> Result<Self, ModelError> {
-        let whole = self;
-        let Some((layer, part)) = rule.part_of(name) else { return Ok(whole) };
-        // Which of the head-wide stretches that are there go.
-        let goes: Vec<bool> =
-            config.heads_left(layer).into_iter().map(|head| heads.contains(&HeadId::new(layer, head))).collect();
-        if !goes.contains(&true) {
-            return Ok(whole);
-        }
-        let (along, wanted) = match part {
-            Part::Rows => (0, shape == PrunedShape::Compact),
-            Part::Columns => (1, true),
-        };
-        let width = config.head_dim();
-        if whole.shape.get(along) != Some(&(goes.len() * width)) {
-            let wanted = vec![goes.len() * width, config.hidden];
-            return Err(ModelError::WrongShape { name: name.into(), found: whole.shape, wanted });
-        }
-        Ok(match (wanted, shape) {
-            (false, _) => whole,
-            (true, PrunedShape::Compact) => whole.without(along, width, &goes),
-            (true, PrunedShape::Same) => whole.zeroed_columns(width, &goes),
-        })
-    }
-
-    /// Bytes of one number.
-    fn size(&self) -> usize {
-        self.bytes.len() / self.shape.iter().product::<usize>().max(1)
-    }
-
-    /// Without stretches of `width` rows or columns.
-    fn without(mut self, along: usize, width: usize, goes: &[bool]) -> Self {
-        let inner: usize = self.shape[along + 1..].iter().product::<usize>() * self.size();
-        let stretches = self.bytes.chunks_exact((width * inner).max(1)).enumerate();
-        let left = stretches.filter(|(at, _)| !goes[at % goes.len()]).flat_map(|(_, stretch)| stretch);
-        self.bytes = left.copied().collect();
-        self.shape[along] = goes.iter().filter(|goes| !**goes).count() * width;
-        self
-    }
-
-    fn zeroed_columns(mut self, width: usize, goes: &[bool]) -> Self {
-        let stretch = width * self.size();
-        for (at, bytes) in self.bytes.chunks_exact_mut(stretch.max(1)).enumerate() {
-            if goes[at % goes.len()] {
-                bytes.fill(0); // 0 in every floating-point kind
-            }
-        }
-        self
-    }
+/// Bytes of one number.
+fn size(tensor: &Stored) -> usize {
+    tensor.bytes.len() / tensor.shape.iter().product::<usize>().max(1)
 }
 
-impl View for Kept {
-    fn dtype(&self) -> Dtype {
-        self.dtype
-    }
+/// Without stretches of `width` rows or columns.
+fn without(mut tensor: Stored, along: usize, width: usize, goes: &[bool]) -> Stored {
+    let inner: usize = tensor.shape[along + 1..].iter().product::<usize>() * size(&tensor);
+    let stretches = tensor.bytes.chunks_exact((width * inner).max(1)).enumerate();
+    let left = stretches.filter(|(at, _)| !goes[at % goes.len()]).flat_map(|(_, stretch)| stretch);
+    tensor.bytes = left.copied().collect();
+    tensor.shape[along] = goes.iter().filter(|goes| !**goes).count() * width;
+    tensor
+}
 
-    fn shape(&self) -> &[usize] {
-        &self.shape
+fn zeroed_columns(mut tensor: Stored, width: usize, goes: &[bool]) -> Stored {
+    let stretch = width * size(&tensor);
+    for (at, bytes) in tensor.bytes.chunks_exact_mut(stretch.max(1)).enumerate() {
+        if goes[at % goes.len()] {
+            bytes.fill(0); // 0 in every floating-point kind
+        }
     }
-
-    fn data(&self) -> Cow<'_, [u8]> {
-        Cow::Borrowed(&self.bytes)
-    }
-
-    fn data_len(&self) -> usize {
-        self.bytes.len()
-    }
+    tensor
 }
 
 /// How a weight is shared out among heads.

@@ -73,6 +73,51 @@ pub(super) struct MaskedLmNames {
     pub activation: Activation,
 }
 
+/// The heads of families that classify a text by its pooled first token. Sequence and token classifiers have weights of
+/// one name there: the architecture tells them apart, and without one the pooler does, which only the former needs.
+pub(super) fn on_pooled(
+    weights: &Weights<'_>,
+    config: &Config,
+    embeddings: &Embeddings,
+    masked: &MaskedLmNames,
+    (pair, answers): (&str, [&str; 2]),
+    has_pooler: bool,
+) -> Result<Vec<TaskHead>, ModelError> {
+    let mut heads = Vec::new();
+    heads.extend(masked_lm(weights, config, embeddings, masked)?);
+    heads.extend(question_answering(weights, config)?);
+    if config.is_for("TokenClassification", !has_pooler) {
+        heads.extend(token_classification(weights, config, Vec::new())?);
+    } else {
+        heads.extend(sequence_classification(weights, config, HeadInput::Pooled, Vec::new(), "classifier")?);
+    }
+    if has_pooler {
+        heads.extend(next_sentence(weights, config, pair, answers)?);
+    }
+    Ok(heads)
+}
+
+/// The heads of families that classify a text by its first token, after a linear layer of their own and an activation.
+pub(super) fn on_first(
+    weights: &Weights<'_>,
+    config: &Config,
+    embeddings: &Embeddings,
+    masked: &MaskedLmNames,
+    (dense, activation, last): (&str, Activation, &str),
+) -> Result<Vec<TaskHead>, ModelError> {
+    let mut heads = Vec::new();
+    heads.extend(masked_lm(weights, config, embeddings, masked)?);
+    heads.extend(question_answering(weights, config)?);
+    if weights.has(&format!("{dense}.weight")) {
+        let steps =
+            vec![Step::Linear(weights.linear(dense, config.hidden, config.hidden)?), Step::Activation(activation)];
+        heads.extend(sequence_classification(weights, config, HeadInput::First, steps, last)?);
+    } else {
+        heads.extend(token_classification(weights, config, Vec::new())?);
+    }
+    Ok(heads)
+}
+
 /// A linear layer on each token, an activation, a layer norm, then the product with the table of words.
 pub(super) fn masked_lm(
     weights: &Weights<'_>,
@@ -149,7 +194,7 @@ pub(super) fn sequence_classification(
 }
 
 /// Whether the second text follows, or what else the family asks of a pair.
-pub(super) fn next_sentence(
+fn next_sentence(
     weights: &Weights<'_>,
     config: &Config,
     name: &str,

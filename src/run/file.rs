@@ -97,11 +97,12 @@ pub fn write_bytes(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), RunError>
     write_whole(path, |partial| std::fs::write(partial, bytes).map_err(|error| error.to_string()))
 }
 
-/// A tensor as the file holds it: little-endian, row-major.
-struct Stored {
-    dtype: Dtype,
-    shape: Vec<usize>,
-    bytes: Vec<u8>,
+/// A tensor as a safetensors file holds it: little-endian, row-major.
+#[derive(Debug, Clone)]
+pub struct Stored {
+    pub dtype: Dtype,
+    pub shape: Vec<usize>,
+    pub bytes: Vec<u8>,
 }
 
 impl Stored {

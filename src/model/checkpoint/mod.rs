@@ -3,6 +3,7 @@
 //! mapped, so that a file that is cut short meanwhile gives an error and no fault.
 
 mod pickle;
+mod pickle_machine;
 mod safetensors;
 mod torch;
 mod weights;

@@ -5,7 +5,7 @@ use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
 use crate::model::layer::{AttentionNames, Layer, Norms, PlainScores, SelfAttention};
-use crate::model::tasks::{self, HeadInput, MaskedLmNames, Pooler, TaskHead};
+use crate::model::tasks::{self, MaskedLmNames, Pooler, TaskHead};
 use crate::model::{ModelError, PruneRule};
 
 pub const FAMILY: Family =
@@ -92,16 +92,6 @@ fn task_heads(
         bias: "predictions.bias",
         activation: config.activation,
     };
-    let mut heads = Vec::new();
-    heads.extend(tasks::masked_lm(&outside, config, embeddings, &names)?);
-    heads.extend(tasks::question_answering(&outside, config)?);
-    if config.is_for("TokenClassification", !has_pooler) {
-        heads.extend(tasks::token_classification(&outside, config, Vec::new())?);
-    } else {
-        heads.extend(tasks::sequence_classification(&outside, config, HeadInput::Pooled, Vec::new(), "classifier")?);
-    }
-    if has_pooler {
-        heads.extend(tasks::next_sentence(&outside, config, "sop_classifier.classifier", ["in order", "swapped"])?);
-    }
-    Ok(heads)
+    let pair = ("sop_classifier.classifier", ["in order", "swapped"]);
+    tasks::on_pooled(&outside, config, embeddings, &names, pair, has_pooler)
 }

@@ -5,7 +5,7 @@ use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
 use crate::model::layer::{AttentionNames, FeedForward, Layer, Norms, PlainScores, ScoreRule, SelfAttention};
-use crate::model::tasks::{self, HeadInput, MaskedLmNames, Pooler, TaskHead};
+use crate::model::tasks::{self, MaskedLmNames, Pooler, TaskHead};
 use crate::model::{ModelError, PruneRule};
 
 pub const FAMILY: Family =
@@ -95,18 +95,6 @@ fn task_heads(
         bias: "cls.predictions.bias",
         activation: config.activation,
     };
-    let mut heads = Vec::new();
-    heads.extend(tasks::masked_lm(&outside, config, embeddings, &names)?);
-    heads.extend(tasks::question_answering(&outside, config)?);
-    // Sequence and token classifiers have weights of one name: the architecture tells them apart, and without one the
-    // pooler does, which only the former needs.
-    if config.is_for("TokenClassification", !has_pooler) {
-        heads.extend(tasks::token_classification(&outside, config, Vec::new())?);
-    } else {
-        heads.extend(tasks::sequence_classification(&outside, config, HeadInput::Pooled, Vec::new(), "classifier")?);
-    }
-    if has_pooler {
-        heads.extend(tasks::next_sentence(&outside, config, "cls.seq_relationship", ["follows", "does not follow"])?);
-    }
-    Ok(heads)
+    let pair = ("cls.seq_relationship", ["follows", "does not follow"]);
+    tasks::on_pooled(&outside, config, embeddings, &names, pair, has_pooler)
 }

@@ -5,7 +5,7 @@ use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
 use crate::model::layer::{AttentionNames, Layer, Norms, PlainScores, SelfAttention};
-use crate::model::tasks::{self, HeadInput, MaskedLmNames, Step, TaskHead};
+use crate::model::tasks::{self, MaskedLmNames, TaskHead};
 use crate::model::{Activation, ModelError, PruneRule};
 
 pub const FAMILY: Family = Family {
@@ -76,15 +76,6 @@ fn task_heads(weights: &Weights<'_>, config: &Config, embeddings: &Embeddings) -
         bias: "vocab_projector.bias",
         activation: config.activation,
     };
-    let mut heads = Vec::new();
-    heads.extend(tasks::masked_lm(&outside, config, embeddings, &names)?);
-    heads.extend(tasks::question_answering(&outside, config)?);
-    if outside.has("pre_classifier.weight") {
-        let dense = outside.linear("pre_classifier", config.hidden, config.hidden)?;
-        let steps = vec![Step::Linear(dense), Step::Activation(Activation::Relu)];
-        heads.extend(tasks::sequence_classification(&outside, config, HeadInput::First, steps, "classifier")?);
-    } else {
-        heads.extend(tasks::token_classification(&outside, config, Vec::new())?);
-    }
-    Ok(heads)
+    let classifier = ("pre_classifier", Activation::Relu, "classifier");
+    tasks::on_first(&outside, config, embeddings, &names, classifier)
 }

@@ -6,7 +6,7 @@ use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
 use crate::model::layer::PlainScores;
-use crate::model::tasks::{self, HeadInput, MaskedLmNames, Pooler, Step, TaskHead};
+use crate::model::tasks::{self, MaskedLmNames, Pooler, TaskHead};
 use crate::model::{Activation, ModelError, PruneRule};
 
 pub const FAMILY: Family = Family {
@@ -46,16 +46,6 @@ pub fn task_heads(
         bias: "lm_head.bias",
         activation: Activation::Gelu,
     };
-    let mut heads = Vec::new();
-    heads.extend(tasks::masked_lm(&outside, config, embeddings, &names)?);
-    heads.extend(tasks::question_answering(&outside, config)?);
-    if outside.has("classifier.out_proj.weight") {
-        let dense = outside.linear("classifier.dense", config.hidden, config.hidden)?;
-        let steps = vec![Step::Linear(dense), Step::Activation(Activation::Tanh)];
-        let head = tasks::sequence_classification(&outside, config, HeadInput::First, steps, "classifier.out_proj")?;
-        heads.extend(head);
-    } else {
-        heads.extend(tasks::token_classification(&outside, config, Vec::new())?);
-    }
-    Ok(heads)
+    let classifier = ("classifier.dense", Activation::Tanh, "classifier.out_proj");
+    tasks::on_first(&outside, config, embeddings, &names, classifier)
 }
