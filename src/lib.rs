@@ -7,6 +7,7 @@ pub mod cli;
 pub mod engine;
 pub mod figure;
 pub mod gui;
+pub mod hub;
 pub mod lab;
 pub mod metrics;
 pub mod model;

@@ -451,6 +451,24 @@ fn models_are_chosen_from_a_menu_dropped_or_opened_by_their_folder() {
 }
 
 #[test]
+fn a_model_is_fetched_by_its_name_and_a_failure_is_told_beside_it() {
+    let mut stage = Stage::with_text("the cat sat");
+    stage.harness.get_by_role_and_label(Role::Button, "scripted").click();
+    stage.harness.run();
+    stage.harness.get_by_label("Fetch a model…").click();
+    stage.harness.run();
+    stage.text_box("Model").focus();
+    stage.harness.run();
+    // A name that is a path is refused before anything is asked of a network.
+    stage.text_box("Model").type_text("../x");
+    stage.harness.run();
+    stage.harness.get_by_role_and_label(Role::Button, "Fetch").click();
+    stage.until("“../x” is no name of a model");
+    assert!(stage.harness.query_by_role_and_label(Role::Button, "Fetch").is_some(), "another can be tried");
+    assert!(stage.requests().is_empty());
+}
+
+#[test]
 fn what_was_found_while_a_model_was_read_is_listed() {
     let report = headlight::run::LoadReport {
         files: vec!["pytorch_model.bin".into()],

@@ -1,18 +1,51 @@
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use super::input::ModelArgs;
-use super::{note, print};
+use super::{note, print, progress};
+use crate::engine::Progress;
+use crate::hub::Fetch;
 use crate::model::{Config, list_models, model_folders};
 use crate::run::{LoadReport, TaskInfo};
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct ModelsArgs {
     #[command(flatten)]
     model: ModelArgs,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Fetch a model from the Hugging Face hub, or from the mirror in HF_ENDPOINT, into its cache.
+    Get {
+        /// OWNER/NAME, or NAME alone, as in bert-base-uncased.
+        name: String,
+        /// A branch, tag or commit.
+        #[arg(long, value_name = "REVISION")]
+        revision: Option<String>,
+    },
+}
+
+fn get(name: &str, revision: Option<String>) -> Result<()> {
+    let fetch = Fetch { model: name.to_owned(), revision, ..Fetch::default() };
+    let folder = progress::show(|update| {
+        fetch.run(&mut |fetched| {
+            // In kilobytes: a terminal has no room for more digits.
+            update(Progress::new((fetched.bytes / 1000) as usize, (fetched.of / 1000) as usize));
+            true
+        })
+    })?;
+    print(&format!("{name}: {}\n", folder.display()));
+    Ok(())
 }
 
 pub fn perform(args: &ModelsArgs) -> Result<()> {
+    if let Some(Command::Get { name, revision }) = &args.command {
+        return get(name, revision.clone());
+    }
     if args.model.model.is_some() { describe(&args.model) } else { list() }
 }
 

@@ -50,6 +50,10 @@ pub enum Action {
     OfferPruning,
     Prune,
     OpenModel(PathBuf),
+    /// Opens the window that fetches models.
+    OpenHub,
+    FetchModel,
+    GiveUpFetching,
     /// Shows what is known of the model that is open.
     ShowModel(bool),
     /// Opens what a path is: a model's folder, its weights, or a session.

@@ -15,6 +15,7 @@ use super::experiments::Experiments;
 use super::file_dialog::{Asks, FileDialog};
 use super::grid::{Grid, Shown};
 use super::heatmap::Heatmap;
+use super::hub::HubWindow;
 use super::output::{Output, Search};
 use super::prune::PruneWindow;
 use super::ranking;
@@ -67,6 +68,7 @@ pub struct HeadlightApp {
     pub(super) surgery: Surgery,
     pub(super) experiments: Experiments,
     pub(super) pruning: PruneWindow,
+    pub(super) hub: HubWindow,
     /// The run that heads are patched from.
     pub(super) pinned: Option<Arc<Run>>,
     /// The plain model's run is shown, whatever is edited.
@@ -100,6 +102,7 @@ impl HeadlightApp {
             surgery: Surgery::default(),
             experiments: Experiments::default(),
             pruning: PruneWindow::default(),
+            hub: HubWindow::default(),
             pinned: None,
             shows_plain: false,
             shows_effects: false,
@@ -247,6 +250,9 @@ impl HeadlightApp {
         }
         if self.pruning.open {
             self.pruning.show(ui, &self.conversation, actions);
+        }
+        if self.hub.open {
+            self.hub.show(ui, actions);
         }
         if self.shows_model {
             self.show_model(ui, actions);

@@ -83,6 +83,13 @@ impl HeadlightApp {
                 let experiment = self.pruning.make(self.conversation.model().map(Arc::as_ref));
                 self.start(experiment);
             }
+            Action::OpenHub => self.hub.open = true,
+            Action::FetchModel => {
+                if let Some((fetch, wanted)) = self.hub.start() {
+                    self.workshop.fetch(ctx, fetch, wanted);
+                }
+            }
+            Action::GiveUpFetching => self.hub.give_up(),
             Action::ShowModel(shown) => self.shows_model = shown,
             Action::OpenModel(folder) => self.conversation.load(folder),
             Action::Open(path) => self.open(&path),
@@ -169,6 +176,13 @@ impl HeadlightApp {
                 }
                 Finished::Movement(run, moved) => self.movement = Some((run, moved)),
                 Finished::Curves(figure, image) => self.experiments.receive(ctx, figure, image),
+                Finished::Fetching(far) => self.hub.tell(far),
+                Finished::Fetched(outcome) => {
+                    if let Some(folder) = self.hub.end(outcome) {
+                        self.news = Some("fetched: it is being opened".to_owned());
+                        self.conversation.load(folder);
+                    }
+                }
                 Finished::Written(path) => {
                     self.news = Some(format!("written: {}", path.display()));
                     self.dialog = None;

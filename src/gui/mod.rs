@@ -11,6 +11,7 @@ mod experiments;
 mod file_dialog;
 mod grid;
 mod heatmap;
+mod hub;
 mod marks;
 mod output;
 mod prune;

@@ -62,6 +62,10 @@ impl HeadlightApp {
                     ui.close();
                 }
             }
+            if ui.button("Fetch a model…").on_hover_text("From the Hugging Face hub, by its name").clicked() {
+                actions.push(Action::OpenHub);
+                ui.close();
+            }
             if ui.button("Open a folder…").on_hover_text("A folder can be dropped onto the window as well").clicked()
             {
                 actions.push(Action::AskFile(Asks::OpenModel));

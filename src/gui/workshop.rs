@@ -2,13 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use egui::{ColorImage, Context};
 use ndarray::Array2;
 
 use super::file_dialog::{Asks, Field};
 use crate::figure::{CurvesFigure, FigureError, FileKind, HeatmapFigure, Svg};
+use crate::hub::{Fetch, Fetched};
 use crate::metrics::movement;
 use crate::run::{Run, ViewSpec, one_line};
 
@@ -24,6 +27,10 @@ pub enum Finished {
     /// Curves as a picture for the screen.
     Curves(Arc<CurvesFigure>, ColorImage),
     Written(PathBuf),
+    /// How far a model has come that is being fetched.
+    Fetching(Fetched),
+    /// The folder of a model that was fetched, or why it was not.
+    Fetched(Result<PathBuf, String>),
     /// The path that the reader chose in the system's dialog, and for what.
     Chosen(Field, PathBuf),
     Failed(String),
@@ -88,6 +95,19 @@ impl Workshop {
                 Ok(()) => Finished::Written(path),
                 Err(error) => Finished::Failed(one_line(&error)),
             })
+        });
+    }
+
+    /// Fetches a model from the hub while it is wanted.
+    pub fn fetch(&self, ctx: &Context, fetch: Fetch, wanted: Arc<AtomicBool>) {
+        let (sender, repaint) = (self.sender.clone(), ctx.clone());
+        self.start(ctx, move || {
+            let outcome = fetch.run(&mut |far| {
+                sender.send(Finished::Fetching(far.clone())).ok();
+                repaint.request_repaint_after(Duration::from_millis(100));
+                wanted.load(Ordering::Relaxed)
+            });
+            Some(Finished::Fetched(outcome.map_err(|error| one_line(&error))))
         });
     }
 
