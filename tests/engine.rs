@@ -172,6 +172,50 @@ fn a_model_that_cannot_be_opened_leaves_the_old_one_in_use() {
 }
 
 #[test]
+fn loading_tells_how_far_it_is_and_one_that_is_cancelled_leaves_the_model_in_use() {
+    let (go_on, held) = channel::<()>();
+    // After each response the engine waits until it is let go on, and for ever freely once the other end is dropped.
+    let link = spawn(Options { threads: Some(1), ..Options::default() }, move || {
+        held.recv().ok();
+    });
+    let mut read = Vec::new();
+    let mut to_its_end = |link: &Link, id: RequestId, at_most: usize| {
+        read.clear();
+        loop {
+            match link.wait(PATIENCE).expect("an answer") {
+                Response::Progress { progress, .. } => {
+                    read.push((progress.done, progress.total));
+                    if read.len() == at_most {
+                        link.cancel(id);
+                    }
+                }
+                response if response.is_terminal() => {
+                    go_on.send(()).ok();
+                    return (response, read.clone());
+                }
+                _ => {}
+            }
+            go_on.send(()).ok();
+        }
+    };
+    let first = link.load(support::tiny_model());
+    let (response, read) = to_its_end(&link, first, usize::MAX);
+    assert!(matches!(response, Response::Done { outcome: Outcome::Loaded(_), .. }), "{response:?}");
+    let weights = std::fs::metadata(support::tiny_model().join("model.safetensors")).unwrap().len() as usize;
+    assert!(read.is_sorted() && read.len() > 10, "{read:?}");
+    assert!(read.iter().all(|(_, total)| *total <= weights && *total > weights / 2), "{read:?} of {weights}");
+    assert!(read.last().is_some_and(|(done, total)| done == total), "{read:?}");
+
+    let second = link.load(support::tiny_model());
+    let (response, read) = to_its_end(&link, second, 3);
+    assert!(matches!(response, Response::Cancelled { .. }), "{response:?}");
+    assert_eq!(read.len(), 3, "it went on after it was cancelled");
+    drop(go_on);
+    let text = link.submit(forward("the cat"));
+    assert_eq!(run(answer(&link, text)).model.name, "tiny-bert");
+}
+
+#[test]
 fn without_a_model_a_text_fails_with_a_sentence() {
     let link = spawn(Options::default(), || ());
     let text = link.submit(forward("the cat"));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT, Queryable};
-use headlight::engine::{Job, Outcome, Progress, Ran, Request, Response};
+use headlight::engine::{Command, Job, Outcome, Progress, Ran, Request, RequestId, Response};
 use headlight::lab::{
     Curve, Importance, LEAST_FIRST, LeaveOneOut, Order, Prune, PruneOutcome, PrunedShape, PruningCurve,
     PruningCurveOutcome, Sensitivity, Speed, Sweep, SweepOutcome, Target, Weight,
@@ -448,6 +448,50 @@ fn models_are_chosen_from_a_menu_dropped_or_opened_by_their_folder() {
     stage.harness.run();
     stage.harness.get_by_role_and_label(Role::Button, "Open").click();
     assert_eq!(loaded(&mut stage), folder.path());
+}
+
+/// Chooses the other model from the menu, and gives its request.
+fn other_model_asked_for(stage: &mut Stage) -> RequestId {
+    stage.harness.get_by_role_and_label(Role::Button, "scripted").click();
+    stage.harness.run();
+    stage.harness.get_by_role_and_label(Role::Button, "multilingual-other").click();
+    stage.harness.run();
+    stage.requests().pop().expect("a model is asked for").id
+}
+
+#[test]
+fn opening_a_model_shows_its_progress_and_can_be_given_up() {
+    let mut stage = Stage::with_text("the cat sat");
+    let id = other_model_asked_for(&mut stage);
+    assert!(stage.shows("opening other…"));
+    for (done, shown) in [(120_000_000, "opening other: 120 of 470 MB"), (470_000_000, "opening other: its tokenizer")]
+    {
+        stage.send(Response::Progress { id, progress: Progress::new(done, 470_000_000) });
+        assert!(stage.shows(shown), "{shown} is not shown");
+    }
+    stage.harness.get_by_role_and_label(Role::Button, "Cancel").click();
+    stage.harness.run();
+    let cancelled = stage.commands.try_iter().any(|command| matches!(command, Command::Cancel(given) if given == id));
+    assert!(cancelled && stage.shows("giving up other…"));
+    stage.send(Response::Cancelled { id });
+    assert!(!stage.shows("giving up") && !stage.shows("opening other"));
+    assert!(stage.shows("scripted") && stage.shows("5 tokens"), "the model in use is gone");
+    assert!(stage.requests().is_empty(), "the text was run again");
+}
+
+#[test]
+fn a_model_in_place_of_another_runs_the_text_again_even_if_it_was_given_up_too_late() {
+    let mut stage = Stage::with_text("the cat sat");
+    for gives_up in [false, true] {
+        let id = other_model_asked_for(&mut stage);
+        if gives_up {
+            stage.harness.get_by_role_and_label(Role::Button, "Cancel").click();
+            stage.harness.run();
+        }
+        let outcome = Outcome::Loaded(stage.info.clone());
+        stage.send(Response::Done { id, outcome });
+        assert_eq!(stage.play(), [Texts::single("the cat sat")], "given up: {gives_up}");
+    }
 }
 
 #[test]

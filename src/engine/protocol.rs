@@ -24,6 +24,7 @@ pub struct Request {
 #[derive(Debug)]
 pub enum Job {
     /// Opens a model by its folder, or by its name among the models that are found; the model in use stays until the new one is ready.
+    /// Its progress counts bytes of the weights; all have been read when the tokenizer's turn comes.
     Load(PathBuf),
     /// Runs a text through the model. An edit that does not apply to the text, and a mask of a token that is not there,
     /// are left out with a remark. A newer forward job replaces one that waits and stops one that runs.

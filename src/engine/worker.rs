@@ -118,7 +118,7 @@ impl Workbench {
         }
         while let Some(Request { id, job }) = desk.next() {
             desk.answer(id, |desk| match job {
-                Job::Load(folder) => self.load(&folder),
+                Job::Load(folder) => self.load(id, &folder, desk),
                 Job::Forward(forward) => {
                     let Self { options, model, cache } = &mut self;
                     run_forward(options, model.as_ref(), cache, id, &forward, desk)
@@ -128,8 +128,11 @@ impl Workbench {
         }
     }
 
-    fn load(&mut self, folder: &Path) -> Result<Outcome, ModelError> {
-        let model = Model::open(&find_model(Some(folder))?)?;
+    fn load(&mut self, id: RequestId, folder: &Path, desk: &mut Desk) -> Result<Outcome, ModelError> {
+        let model = Model::open_watched(&find_model(Some(folder))?, &mut |done, total| {
+            desk.send(Response::Progress { id, progress: Progress::new(done, total) });
+            if desk.wants(id) { Ok(()) } else { Err(ModelError::Stopped) }
+        })?;
         let info = model.info().clone();
         self.model = Some(model);
         self.cache = Cache::new();

@@ -50,6 +50,8 @@ pub enum Action {
     OfferPruning,
     Prune,
     OpenModel(PathBuf),
+    /// Stays with the model in use.
+    CancelLoading,
     /// Opens the window that fetches models.
     OpenHub,
     FetchModel,

@@ -344,7 +344,7 @@ impl eframe::App for HeadlightApp {
                 }
                 None => {
                     ui.centered_and_justified(|ui| {
-                        let waiting = self.conversation.loading() || self.conversation.updating();
+                        let waiting = self.conversation.loading().is_some() || self.conversation.updating();
                         ui.label(if waiting { "loading the model…" } else { "no picture yet" });
                     });
                 }

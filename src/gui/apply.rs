@@ -92,6 +92,7 @@ impl HeadlightApp {
             Action::GiveUpFetching => self.hub.give_up(),
             Action::ShowModel(shown) => self.shows_model = shown,
             Action::OpenModel(folder) => self.conversation.load(folder),
+            Action::CancelLoading => self.conversation.cancel_loading(),
             Action::Open(path) => self.open(&path),
             Action::AskFile(asks) => self.ask_file(asks),
             Action::ExportCurves => self.ask_file(Asks::Curves),

@@ -13,7 +13,7 @@ use crate::run::{ModelInfo, Recipe, Run};
 #[derive(Debug)]
 pub struct Conversation {
     link: Link,
-    loading: Option<RequestId>,
+    loading: Option<Loading>,
     /// The run that is awaited, and how far what it needs first has come.
     wanted: Option<(RequestId, Option<Progress>)>,
     asked: Option<Recipe>,
@@ -27,6 +27,24 @@ pub struct Conversation {
     /// A run that is being made again, to be pinned; then that run.
     pinning: Option<RequestId>,
     pinned: Option<Arc<Run>>,
+}
+
+/// A model that is being opened.
+#[derive(Debug)]
+pub struct Loading {
+    id: RequestId,
+    folder: PathBuf,
+    /// Bytes of its weights that have been read, of how many.
+    pub progress: Option<Progress>,
+    /// The reader has given it up; until the engine says so, it may still come.
+    pub given_up: bool,
+}
+
+impl Loading {
+    /// What the folder is called.
+    pub fn name(&self) -> String {
+        self.folder.file_name().unwrap_or(self.folder.as_os_str()).to_string_lossy().into_owned()
+    }
 }
 
 /// What experiments found last, each kind by itself.
@@ -80,10 +98,20 @@ impl Conversation {
         }
     }
 
-    /// Opens a model; the text is asked for again once it is there.
+    /// Opens a model in place of another that is being opened; the text is asked for again once it is there.
     pub fn load(&mut self, folder: PathBuf) {
-        self.loading = Some(self.link.load(folder));
+        self.cancel_loading();
+        let id = self.link.load(folder.clone());
+        self.loading = Some(Loading { id, folder, progress: None, given_up: false });
         self.trouble = None;
+    }
+
+    /// Stays with the model in use.
+    pub fn cancel_loading(&mut self) {
+        if let Some(loading) = &mut self.loading {
+            loading.given_up = true;
+            self.link.cancel(loading.id);
+        }
     }
 
     /// Asks for a run, unless that is what was asked for last.
@@ -163,8 +191,12 @@ impl Conversation {
             let id = answer.id();
             let terminal = answer.is_terminal();
             match answer {
-                Response::Done { outcome: Outcome::Loaded(info), .. } if self.loading == Some(id) => {
+                // One that was given up too late is in use all the same.
+                Response::Done { outcome: Outcome::Loaded(info), .. } => {
                     self.model = Some(info);
+                    if self.wanted.as_ref().is_none_or(|(wanted, _)| *wanted < id) {
+                        self.asked = None;
+                    }
                     // What was found belongs to the model before.
                     self.found = Found { pruned: self.found.pruned.take(), ..Found::default() };
                 }
@@ -179,6 +211,8 @@ impl Conversation {
                             self.found.ranking = Some(Ranking::LeaveOneOut(Importance::clone(importance)));
                         }
                         *seen = progress;
+                    } else if let Some(loading) = self.loading.as_mut().filter(|loading| loading.id == id) {
+                        loading.progress = Some(progress);
                     } else if let Some((_, seen)) = self.wanted.as_mut().filter(|(wanted, _)| *wanted == id) {
                         *seen = Some(progress);
                     }
@@ -199,14 +233,17 @@ impl Conversation {
                 }
                 // Without a model every text fails: what the reader needs to hear is why there is none.
                 Response::Failed { cause, .. }
-                    if self.loading == Some(id) || (self.is_wanted(id) && self.model.is_some()) =>
+                    if self.is_loading(id) || (self.is_wanted(id) && self.model.is_some()) =>
                 {
                     self.trouble = Some(cause);
+                }
+                Response::Cancelled { .. } if self.is_loading(id) && self.model.is_none() => {
+                    self.trouble = Some("no model is open: the menu at the left end of the last line has some".into());
                 }
                 _ => {}
             }
             if terminal {
-                self.loading = self.loading.filter(|&loading| loading != id);
+                self.loading = self.loading.take().filter(|loading| loading.id != id);
                 self.wanted = self.wanted.take().filter(|(wanted, _)| *wanted != id);
                 self.experiment = self.experiment.take().filter(|(running, _)| *running != id);
             }
@@ -228,8 +265,13 @@ impl Conversation {
         self.wanted.is_some()
     }
 
-    pub fn loading(&self) -> bool {
-        self.loading.is_some()
+    fn is_loading(&self, id: RequestId) -> bool {
+        self.loading.as_ref().is_some_and(|loading| loading.id == id)
+    }
+
+    /// The model that is being opened.
+    pub fn loading(&self) -> Option<&Loading> {
+        self.loading.as_ref()
     }
 
     pub fn model(&self) -> Option<&Arc<ModelInfo>> {

@@ -6,7 +6,9 @@ use egui::{RichText, ScrollArea, Ui, Window};
 
 use super::action::Action;
 use super::app::HeadlightApp;
+use super::conversation::Loading;
 use super::file_dialog::Asks;
+use crate::engine::Progress;
 use crate::run::ModelInfo;
 
 impl HeadlightApp {
@@ -75,9 +77,13 @@ impl HeadlightApp {
         if let Some(model) = self.conversation.model() {
             menu.response.on_hover_text(describe(model));
         }
-        if self.conversation.loading() {
+        if let Some(loading) = self.conversation.loading() {
             ui.separator();
-            ui.label("opening a model…");
+            ui.label(far(loading));
+            let button = ui.add_enabled(!loading.given_up, egui::Button::new("Cancel"));
+            if button.on_hover_text("Stay with the model in use").clicked() {
+                actions.push(Action::CancelLoading);
+            }
         }
     }
 
@@ -127,6 +133,20 @@ impl HeadlightApp {
             let error = ui.visuals().error_fg_color;
             ui.label(RichText::new(format!("⚠ {trouble}")).color(error));
         }
+    }
+}
+
+/// How far the opening of a model has come.
+fn far(loading: &Loading) -> String {
+    let name = loading.name();
+    let megabytes = |bytes: usize| bytes as f64 / 1e6;
+    match &loading.progress {
+        _ if loading.given_up => format!("giving up {name}…"),
+        Some(Progress { done, total, .. }) if done < total => {
+            format!("opening {name}: {:.0} of {:.0} MB", megabytes(*done), megabytes(*total))
+        }
+        Some(_) => format!("opening {name}: its tokenizer…"),
+        None => format!("opening {name}…"),
     }
 }
 

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use tch::Tensor;
 
-use super::checkpoint::{Checkpoint, LayerNorm, Seen, Weights};
+use super::checkpoint::{Checkpoint, LayerNorm, LoadWatch, Seen, Weights};
 use super::family::Parts;
 use super::layer::{Layer, Pace, Scratch};
 use super::tasks::{Pooler, TaskHead};
@@ -25,8 +25,14 @@ impl Encoder {
     /// # Errors
     /// [`ModelError`] that names the file, key or weight at fault.
     pub fn load(folder: &Path) -> Result<Self, ModelError> {
+        Self::load_watched(folder, &|_, _| Ok(()))
+    }
+
+    /// As [`load`](Self::load); `watch` hears how many bytes of how many have been read, and its error ends the loading.
+    pub(super) fn load_watched(folder: &Path, watch: LoadWatch<'_>) -> Result<Self, ModelError> {
         let (family, stored, config) = Config::with_stored(folder)?;
-        let (checkpoint, seen) = (Checkpoint::open(folder)?, Seen::default());
+        let checkpoint = Checkpoint::open(folder)?;
+        let seen = Seen::new(&checkpoint, watch);
         let parts = (family.load)(&Weights::new(&checkpoint, family.anchor, &seen), &config, &stored)?;
         Ok(Self { config, parts, report: seen.report(&checkpoint) })
     }

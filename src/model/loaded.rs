@@ -1,3 +1,4 @@
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,8 +28,26 @@ impl Model {
     /// # Errors
     /// [`ModelError`] that names the file at fault. A folder without a tokenizer opens: it takes token numbers.
     pub fn open(folder: &Path) -> Result<Self, ModelError> {
+        Self::open_watched(folder, &mut |_, _| Ok(()))
+    }
+
+    /// As [`open`](Self::open); `watch` hears how many bytes of the weights have been read, of how many. All of them have
+    /// been when the tokenizer's turn comes.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and the error of `watch`, which ends the loading.
+    pub fn open_watched(
+        folder: &Path,
+        watch: &mut dyn FnMut(usize, usize) -> Result<(), ModelError>,
+    ) -> Result<Self, ModelError> {
         let (place, folder) = (folder, folder_of(folder));
-        let encoder = Encoder::load(place)?;
+        let (watch, all) = (RefCell::new(watch), Cell::new(1));
+        let encoder = Encoder::load_watched(place, &|done, of| {
+            all.set(of);
+            (watch.borrow_mut())(done, of)
+        })?;
+        let (watch, all) = (watch.into_inner(), all.get());
+        watch(all, all)?;
         let tokenizer = match TextEncoder::from_folder(folder) {
             Ok(tokenizer) => Some(tokenizer),
             Err(crate::text::TextError::NoTokenizer(_)) => None,
@@ -66,6 +85,7 @@ impl Model {
             tasks: encoder.tasks().cloned().collect(),
             mask: tokenizer.as_ref().and_then(TextEncoder::mask).map(|(id, piece)| MaskPiece { id, piece }),
         });
+        watch(all, all)?;
         Ok(Self { info, encoder, tokenizer })
     }
 

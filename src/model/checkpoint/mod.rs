@@ -17,7 +17,7 @@ use ::safetensors::Dtype;
 use serde::Deserialize;
 
 use super::ModelError;
-pub(super) use weights::{LayerNorm, Linear, Seen, Weights};
+pub(super) use weights::{LayerNorm, Linear, LoadWatch, Seen, Weights};
 
 /// The tensors of a checkpoint, which may be spread over several files.
 #[derive(Debug)]
@@ -43,6 +43,13 @@ pub(super) struct Entry {
     /// Distances between neighbours along each dimension, in numbers; `None` where they lie in row-major order.
     strides: Option<Vec<usize>>,
 }
+
+/// Hears that so many bytes more have been read; its error ends the reading.
+pub(super) type Heard<'a> = &'a dyn Fn(usize) -> Result<(), ModelError>;
+
+/// How much is read at once: a table of words alone can be most of a model, and its reader wants to see it come, or to
+/// stop it.
+const STRETCH: usize = 16 << 20;
 
 /// What one file holds, before it is joined to others.
 type Tensors = Vec<(String, Entry)>;
@@ -127,14 +134,19 @@ impl Checkpoint {
         self.files.iter().filter_map(|source| source.file.metadata().ok()).map(|metadata| metadata.len()).sum()
     }
 
+    /// All bytes of its tensors.
+    pub fn tensor_bytes(&self) -> usize {
+        self.tensors.values().map(|entry| entry.span() * (entry.dtype.bitsize() / 8)).sum()
+    }
+
     /// A tensor's numbers in row-major order, in the bytes of its kind.
     ///
     /// # Errors
-    /// [`ModelError::Unreadable`] if the file cannot be read to its end.
-    pub fn read(&self, entry: &Entry) -> Result<Vec<u8>, ModelError> {
+    /// [`ModelError::Unreadable`] if the file cannot be read to its end, or the error of `heard`.
+    pub fn read(&self, entry: &Entry, heard: Heard<'_>) -> Result<Vec<u8>, ModelError> {
         let size = entry.dtype.bitsize() / 8;
         let mut bytes = vec![0; entry.span() * size];
-        self.fill(entry, &mut bytes)?;
+        self.fill(entry, &mut bytes, heard)?;
         Ok(match &entry.strides {
             None => bytes,
             Some(strides) => in_order(&bytes, &entry.shape, strides, size),
@@ -144,12 +156,17 @@ impl Checkpoint {
     /// A tensor's numbers as they lie in the file, into as many bytes.
     ///
     /// # Errors
-    /// [`ModelError::Unreadable`] if the file cannot be read to its end.
-    pub fn fill(&self, entry: &Entry, bytes: &mut [u8]) -> Result<(), ModelError> {
+    /// [`ModelError::Unreadable`] if the file cannot be read to its end, or the error of `heard`.
+    pub fn fill(&self, entry: &Entry, bytes: &mut [u8], heard: Heard<'_>) -> Result<(), ModelError> {
         let source = &self.files[entry.file];
         let mut file = &source.file;
-        let read = file.seek(SeekFrom::Start(entry.start)).and_then(|_| file.read_exact(bytes));
-        read.map_err(|error| unreadable(&source.path, &error))
+        let cannot = |error: std::io::Error| unreadable(&source.path, &error);
+        file.seek(SeekFrom::Start(entry.start)).map_err(cannot)?;
+        for stretch in bytes.chunks_mut(STRETCH) {
+            file.read_exact(stretch).map_err(cannot)?;
+            heard(stretch.len())?;
+        }
+        Ok(())
     }
 }
 

@@ -1,10 +1,10 @@
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use ::safetensors::Dtype;
 use tch::{Kind, Tensor};
 
-use super::{Checkpoint, Entry};
+use super::{Checkpoint, Entry, Heard};
 use crate::model::ModelError;
 use crate::run::LoadReport;
 
@@ -14,18 +14,41 @@ pub(in crate::model) struct Weights<'a> {
     checkpoint: &'a Checkpoint,
     /// What stands before each name, such as `bert.` in checkpoints with a task head.
     prefix: String,
-    seen: &'a Seen,
+    seen: &'a Seen<'a>,
 }
 
+/// Hears how many bytes of how many have been read while a model is loaded; its error ends the loading.
+pub(in crate::model) type LoadWatch<'a> = &'a dyn Fn(usize, usize) -> Result<(), ModelError>;
+
 /// What was asked for while a model was loaded.
-#[derive(Debug, Default)]
-pub(in crate::model) struct Seen {
+pub(in crate::model) struct Seen<'w> {
+    watch: LoadWatch<'w>,
+    /// Bytes that have been read, and that there are.
+    read: Cell<usize>,
+    all: usize,
     used: RefCell<BTreeSet<String>>,
     renamed: RefCell<BTreeSet<(String, String)>>,
     not_finite: RefCell<BTreeSet<String>>,
 }
 
-impl Seen {
+impl<'w> Seen<'w> {
+    pub fn new(checkpoint: &Checkpoint, watch: LoadWatch<'w>) -> Self {
+        Self {
+            watch,
+            all: checkpoint.tensor_bytes(),
+            read: Cell::default(),
+            used: RefCell::default(),
+            renamed: RefCell::default(),
+            not_finite: RefCell::default(),
+        }
+    }
+
+    fn hear(&self, more: usize) -> Result<(), ModelError> {
+        // A weight that two parts share is read for each of them.
+        self.read.set((self.read.get() + more).min(self.all));
+        (self.watch)(self.read.get(), self.all)
+    }
+
     /// What there is to tell of a checkpoint that has been loaded.
     pub fn report(self, checkpoint: &Checkpoint) -> LoadReport {
         let used = self.used.into_inner();
@@ -44,7 +67,7 @@ impl Seen {
 impl<'a> Weights<'a> {
     /// The encoder's weights, whatever stands before their names. `anchor` is the name, without that, of a weight that
     /// every checkpoint of the family has.
-    pub fn new(checkpoint: &'a Checkpoint, anchor: &str, seen: &'a Seen) -> Self {
+    pub fn new(checkpoint: &'a Checkpoint, anchor: &str, seen: &'a Seen<'a>) -> Self {
         let prefix = checkpoint.tensors().keys().find_map(|name| name.strip_suffix(anchor)).unwrap_or("").to_owned();
         Self { checkpoint, prefix, seen }
     }
@@ -81,10 +104,12 @@ impl<'a> Weights<'a> {
             other => return Err(ModelError::WrongKind { name: found.to_owned(), dtype: format!("{other:?}") }),
         };
         let shape: Vec<i64> = wanted.iter().map(|&size| size as i64).collect();
+        let heard = |more: usize| self.seen.hear(more);
         let tensor = if kind == Kind::Float && entry.is_in_order() {
-            self.read_in_place(entry, &shape)?
+            self.read_in_place(entry, &shape, &heard)?
         } else {
-            Tensor::f_from_data_size(&self.checkpoint.read(entry)?, &shape, kind)?.f_to_kind(Kind::Float)?
+            let bytes = self.checkpoint.read(entry, &heard)?;
+            Tensor::f_from_data_size(&bytes, &shape, kind)?.f_to_kind(Kind::Float)?
         };
         // One number that is none makes the sum none.
         if !f32::try_from(tensor.f_sum(Kind::Float)?)?.is_finite() {
@@ -99,14 +124,14 @@ impl<'a> Weights<'a> {
 
     /// Reads numbers that need no change straight into a tensor's own memory: a table of words can be most of a model, and
     /// would lie in memory twice for a moment.
-    fn read_in_place(&self, entry: &Entry, shape: &[i64]) -> Result<Tensor, ModelError> {
+    fn read_in_place(&self, entry: &Entry, shape: &[i64], heard: Heard<'_>) -> Result<Tensor, ModelError> {
         let tensor = Tensor::f_zeros(shape, (Kind::Float, tch::Device::Cpu))?;
         let bytes = tensor.numel() * size_of::<f32>();
         if bytes > 0 {
             // SAFETY: the tensor is new, contiguous, on the CPU and of f32, so that so many bytes lie from its data
             // pointer on; nothing else sees it yet, and it outlives the slice. Every pattern of bytes is some f32.
             let memory = unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr().cast::<u8>(), bytes) };
-            self.checkpoint.fill(entry, memory)?;
+            self.checkpoint.fill(entry, memory, heard)?;
         }
         Ok(tensor)
     }
