@@ -67,7 +67,7 @@ fn in_window(folder: &Path, text: &str, tokens: usize) -> Result<(), Box<dyn Err
     let mut window = Harness::builder()
         .with_size(egui::vec2(1280.0, 760.0))
         .allow_missing_glyphs()
-        .build_eframe(|_| HeadlightApp::new(spawn(Options::default(), wake), opening));
+        .build_eframe(|_| HeadlightApp::new(spawn(Options::default(), wake), opening, None));
     let settle = |window: &mut Harness<'_, HeadlightApp>, start: Instant| {
         loop {
             window.step();

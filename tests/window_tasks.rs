@@ -6,6 +6,7 @@
 mod stage;
 mod support;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use egui::accesskit::Role;
@@ -492,6 +493,55 @@ fn a_model_in_place_of_another_runs_the_text_again_even_if_it_was_given_up_too_l
         stage.send(Response::Done { id, outcome });
         assert_eq!(stage.play(), [Texts::single("the cat sat")], "given up: {gives_up}");
     }
+}
+
+/// What a window keeps, in memory.
+#[derive(Default)]
+struct Kept(BTreeMap<String, String>);
+
+impl eframe::Storage for Kept {
+    fn get_string(&self, key: &str) -> Option<String> {
+        self.0.get(key).cloned()
+    }
+
+    fn set_string(&mut self, key: &str, value: String) {
+        self.0.insert(key.to_owned(), value);
+    }
+
+    fn remove_string(&mut self, key: &str) {
+        self.0.remove(key);
+    }
+
+    fn flush(&mut self) {}
+}
+
+#[test]
+fn models_that_were_opened_are_offered_again_as_long_as_they_are_there() {
+    let (here, gone) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let named = |folder: &std::path::Path| {
+        let model = folder.join("my fine-tune");
+        std::fs::create_dir(&model).unwrap();
+        Arc::new(ModelInfo { folder: model, ..(*model_info(2, 3)).clone() })
+    };
+    let (mut kept, models) = (Kept::default(), [named(here.path()), named(gone.path())]);
+    for model in &models {
+        let mut stage = Stage::after(Some(&kept), Texts::single("text"));
+        stage.info = model.clone();
+        stage.play();
+        eframe::App::save(stage.harness.state_mut(), &mut kept);
+    }
+    drop(gone);
+    let mut stage = Stage::after(Some(&kept), Texts::single("text"));
+    stage.play();
+    stage.harness.get_by_role_and_label(Role::Button, "scripted").click();
+    stage.harness.run();
+    stage.harness.get_by_label("my fine-tune").click();
+    stage.harness.run();
+    let asked = stage.requests().pop().expect("a model is asked for");
+    assert!(matches!(&asked.job, Job::Load(folder) if *folder == models[0].folder), "{asked:?}");
+    // What cannot be read is as if there were nothing.
+    kept.0.values_mut().for_each(|value| value.insert(0, '{'));
+    Stage::after(Some(&kept), Texts::single("text")).play();
 }
 
 #[test]

@@ -19,6 +19,7 @@ use super::hub::HubWindow;
 use super::output::{Output, Search};
 use super::prune::PruneWindow;
 use super::ranking;
+use super::recent::RecentModels;
 use super::status;
 use super::surgery::Surgery;
 use super::text_boxes::TextBoxes;
@@ -80,6 +81,7 @@ pub struct HeadlightApp {
     pub(super) dialog: Option<FileDialog>,
     /// Models to choose from.
     pub(super) models: Vec<(String, PathBuf)>,
+    pub(super) recent: RecentModels,
     /// What is known of the model is shown.
     pub(super) shows_model: bool,
     /// What was done last, for the status line.
@@ -87,8 +89,8 @@ pub struct HeadlightApp {
 }
 
 impl HeadlightApp {
-    /// A window that talks to the engine at the other end of `link`.
-    pub fn new(link: Link, opening: Opening) -> Self {
+    /// A window that talks to the engine at the other end of `link`, with what an earlier one has kept in `storage`.
+    pub fn new(link: Link, opening: Opening, storage: Option<&dyn eframe::Storage>) -> Self {
         let mut app = Self {
             conversation: Conversation::new(link),
             boxes: TextBoxes::new(opening.texts),
@@ -109,6 +111,7 @@ impl HeadlightApp {
             movement: None,
             dialog: None,
             models: opening.models,
+            recent: RecentModels::kept(storage),
             shows_model: false,
             news: None,
         };
@@ -128,6 +131,9 @@ impl HeadlightApp {
             {
                 self.workshop.compare(ctx, plain.clone(), run.clone());
             }
+        }
+        if let Some(model) = self.conversation.take_opened() {
+            self.recent.add(&model.folder);
         }
         if let Some(pinned) = self.conversation.take_pinned() {
             self.pinned = Some(pinned);
@@ -294,6 +300,10 @@ impl HeadlightApp {
 }
 
 impl eframe::App for HeadlightApp {
+    fn save(&mut self, storage: &mut dyn eframe::Storage) {
+        self.recent.keep(storage);
+    }
+
     fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
         self.receive(ctx);
         if let Some(texts) = self.boxes.settled() {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::ranking::Ranking;
+use super::recent::name_of;
 use crate::engine::{Experiment, Job, Link, Outcome, Progress, Ran, RequestId, Response};
 use crate::lab::{Importance, NearestOutcome, PruneOutcome, PruningCurveOutcome, Rerun, Sensitivity};
 use crate::run::{ModelInfo, Recipe, Run};
@@ -18,6 +19,8 @@ pub struct Conversation {
     wanted: Option<(RequestId, Option<Progress>)>,
     asked: Option<Recipe>,
     model: Option<Arc<ModelInfo>>,
+    /// A model that has come, until the window takes note.
+    opened: Option<Arc<ModelInfo>>,
     ran: Option<Ran>,
     trouble: Option<String>,
     experiment: Option<(RequestId, Progress)>,
@@ -41,9 +44,9 @@ pub struct Loading {
 }
 
 impl Loading {
-    /// What the folder is called.
+    /// What a reader calls it.
     pub fn name(&self) -> String {
-        self.folder.file_name().unwrap_or(self.folder.as_os_str()).to_string_lossy().into_owned()
+        name_of(&self.folder)
     }
 }
 
@@ -88,6 +91,7 @@ impl Conversation {
             wanted: None,
             asked: None,
             model: None,
+            opened: None,
             ran: None,
             trouble: None,
             experiment: None,
@@ -143,6 +147,11 @@ impl Conversation {
         self.pinning = Some(self.link.submit(Job::Experiment(Box::new(Rerun { recipe }))));
     }
 
+    /// The model that has been opened, once.
+    pub fn take_opened(&mut self) -> Option<Arc<ModelInfo>> {
+        self.opened.take()
+    }
+
     /// The run that was made again, once.
     pub fn take_pinned(&mut self) -> Option<Arc<Run>> {
         self.pinned.take()
@@ -193,6 +202,7 @@ impl Conversation {
             match answer {
                 // One that was given up too late is in use all the same.
                 Response::Done { outcome: Outcome::Loaded(info), .. } => {
+                    self.opened = Some(info.clone());
                     self.model = Some(info);
                     if self.wanted.as_ref().is_none_or(|(wanted, _)| *wanted < id) {
                         self.asked = None;

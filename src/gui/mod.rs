@@ -16,6 +16,7 @@ mod marks;
 mod output;
 mod prune;
 mod ranking;
+mod recent;
 mod share;
 mod start;
 mod status;

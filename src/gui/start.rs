@@ -61,7 +61,7 @@ pub fn open(opening: Opening, theme: Option<Theme>) -> Result<(), OpenError> {
                 }
                 let ctx = cc.egui_ctx.clone();
                 let link = spawn(Options::default(), move || ctx.request_repaint());
-                Ok(Box::new(HeadlightApp::new(link, opening)))
+                Ok(Box::new(HeadlightApp::new(link, opening, cc.storage)))
             }),
         )
     }));

@@ -51,10 +51,17 @@ impl HeadlightApp {
     fn model_menu(&self, ui: &mut Ui, actions: &mut Vec<Action>) {
         let name = self.conversation.model().map_or("no model", |model| model.name.as_str());
         let menu = ui.menu_button(RichText::new(name).strong(), |ui| {
-            for (name, folder) in &self.models {
-                if ui.button(name).on_hover_text(folder.display().to_string()).clicked() {
-                    actions.push(Action::OpenModel(folder.clone()));
-                    ui.close();
+            let own = self.conversation.model().map(|model| model.folder.as_path());
+            for group in [self.models.clone(), self.recent.beside(&self.models)] {
+                for (name, folder) in &group {
+                    let button = ui.selectable_label(Some(folder.as_path()) == own, name);
+                    if button.on_hover_text(folder.display().to_string()).clicked() {
+                        actions.push(Action::OpenModel(folder.clone()));
+                        ui.close();
+                    }
+                }
+                if !group.is_empty() {
+                    ui.separator();
                 }
             }
             if let Some(model) = self.conversation.model() {

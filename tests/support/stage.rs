@@ -29,6 +29,11 @@ pub struct Stage {
 impl Stage {
     /// A window that has asked for its model, and not heard of it yet.
     pub fn silent(texts: Texts) -> Self {
+        Self::after(None, texts)
+    }
+
+    /// As [`silent`](Self::silent), with what a window before has kept.
+    pub fn after(kept: Option<&dyn eframe::Storage>, texts: Texts) -> Self {
         let (commands, from_window) = channel();
         let (responses, to_window) = channel();
         let opening = Opening { texts, model: Ok("models/scripted".into()), models: models(), session: None };
@@ -37,7 +42,7 @@ impl Stage {
             .allow_missing_glyphs()
             // Threads that compare runs ask for frames of their own whenever they are done.
             .with_max_steps(64)
-            .build_eframe(move |_| HeadlightApp::new(Link::new(commands, to_window), opening));
+            .build_eframe(move |_| HeadlightApp::new(Link::new(commands, to_window), opening, kept));
         Self { harness, commands: from_window, responses, info: model_info(2, 3) }
     }
 
