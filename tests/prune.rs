@@ -168,6 +168,13 @@ fn how_a_sentence_model_pools_is_kept() {
 }
 
 #[test]
+fn weights_can_be_read_by_whoever_can_read_the_files_beside_them() {
+    let (_folder, out) = pruned(&support::tiny_model(), &heads(&["0.1"]), PrunedShape::Compact);
+    let permissions = |name: &str| std::fs::metadata(out.join(name)).unwrap().permissions();
+    assert_eq!(permissions("model.safetensors"), permissions("config.json"));
+}
+
+#[test]
 fn what_cannot_be_pruned_is_refused_and_nothing_is_left_behind() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |from: &Path, gone: &[&str], out: &Path| {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::checkpoint::Checkpoint;
 use super::find::folder_of;
 use super::{Config, ModelError};
-use crate::run::{HeadId, Stored};
+use crate::run::{HeadId, Stored, write_tensors};
 
 /// What a pruned folder looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -63,9 +63,8 @@ pub fn prune(folder: &Path, heads: &BTreeSet<HeadId>, shape: PrunedShape, out: &
         copy_beside(folder_of(folder), &partial, 2)?;
         let config = serde_json::to_string_pretty(&stored).map_err(|error| error.to_string())? + "\n";
         std::fs::write(partial.join("config.json"), config).map_err(|error| error.to_string())?;
-        let metadata = Some([("format".to_owned(), "pt".to_owned())].into());
-        safetensors::serialize_to_file(tensors, metadata, &partial.join("model.safetensors"))
-            .map_err(|error| error.to_string())?;
+        let metadata = [("format".to_owned(), "pt".to_owned())].into();
+        write_tensors(&partial.join("model.safetensors"), tensors, metadata)?;
         std::fs::rename(&partial, out).map_err(|error| error.to_string())
     };
     write().map_err(|cause| {

@@ -71,9 +71,22 @@ pub fn write_safetensors(run: &Run, path: &Path) -> Result<(), RunError> {
     }
     metadata.extend(run.input.texts.b.as_ref().map(|text| ("text_b".to_owned(), text.clone())));
 
-    write_whole(path, |partial| {
-        safetensors::serialize_to_file(tensors, Some(metadata), partial).map_err(|error| error.to_string())
-    })
+    write_whole(path, |partial| write_tensors(partial, tensors, metadata))
+}
+
+/// Writes named tensors and metadata as a safetensors file, which whoever may read other new files of the user can read.
+///
+/// # Errors
+/// The cause in words.
+pub fn write_tensors(
+    path: &Path,
+    tensors: impl IntoIterator<Item = (impl AsRef<str> + Ord + std::fmt::Display, Stored)>,
+    metadata: HashMap<String, String>,
+) -> Result<(), String> {
+    // The library makes a file that its owner alone may read, and puts it in the place of this one.
+    let usual = std::fs::File::create(path).and_then(|file| file.metadata()).map_err(|error| error.to_string())?;
+    safetensors::serialize_to_file(tensors, Some(metadata), path).map_err(|error| error.to_string())?;
+    std::fs::set_permissions(path, usual.permissions()).map_err(|error| error.to_string())
 }
 
 /// Writes under a temporary name in the same folder, then renames: a reader never meets half a file.

@@ -18,7 +18,7 @@ mod view;
 
 pub use edit::{Edit, HeadPattern, Intervention, Source, TokenChoice};
 pub use error::{RunError, one_line, panic_text};
-pub use file::{Stored, write_bytes, write_safetensors};
+pub use file::{Stored, write_bytes, write_safetensors, write_tensors};
 pub use head::HeadId;
 pub use load_report::LoadReport;
 pub use maps::{AttentionMap, AttentionMaps};
