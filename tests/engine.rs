@@ -45,6 +45,21 @@ fn barrier() -> (Job, Sender<()>) {
     (job, release)
 }
 
+/// An experiment that has begun, and goes on until it is cancelled.
+fn endless(link: &Link) -> RequestId {
+    let (began, wait_for_it) = channel();
+    let id = link.submit(experiment(move |_, progress| {
+        for done in 0.. {
+            progress(Progress::new(done, 10))?;
+            began.send(()).ok();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }));
+    wait_for_it.recv_timeout(PATIENCE).unwrap();
+    id
+}
+
 fn started() -> Link {
     let link = spawn(Options { threads: Some(1), ..Options::default() }, || ());
     link.load(support::tiny_model());
@@ -225,16 +240,7 @@ fn without_a_model_a_text_fails_with_a_sentence() {
 #[test]
 fn a_running_experiment_reports_and_can_be_cancelled() {
     let link = started();
-    let (began, wait_for_it) = channel();
-    let endless = link.submit(experiment(move |_, progress| {
-        for done in 0.. {
-            progress(Progress::new(done, 10))?;
-            began.send(()).ok();
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        Ok(())
-    }));
-    wait_for_it.recv_timeout(PATIENCE).unwrap();
+    let endless = endless(&link);
     link.cancel(endless);
     let mut reports = 0;
     loop {
@@ -251,15 +257,7 @@ fn a_running_experiment_reports_and_can_be_cancelled() {
 #[test]
 fn a_text_goes_first_while_an_experiment_runs() {
     let link = started();
-    let (began, wait_for_it) = channel();
-    let endless = link.submit(experiment(move |_, progress| {
-        for done in 0.. {
-            progress(Progress::new(done, 10))?;
-            began.send(()).ok();
-        }
-        Ok(())
-    }));
-    wait_for_it.recv_timeout(PATIENCE).unwrap();
+    let endless = endless(&link);
     // One text after the other is answered while the experiment goes on.
     for text in ["the cat", "the cat sat", "the dog"] {
         let id = link.submit(forward(text));

@@ -22,9 +22,7 @@ impl Cache {
     pub fn new() -> Self {
         Self { sources: Sources::kept(), ..Self::default() }
     }
-}
 
-impl Cache {
     /// What edits take from text files, so that the run itself need not wait for it. What was done stays when it is
     /// stopped.
     pub fn prepare(

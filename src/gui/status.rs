@@ -52,8 +52,9 @@ impl HeadlightApp {
         let name = self.conversation.model().map_or("no model", |model| model.name.as_str());
         let menu = ui.menu_button(RichText::new(name).strong(), |ui| {
             let own = self.conversation.model().map(|model| model.folder.as_path());
-            for group in [self.models.clone(), self.recent.beside(&self.models)] {
-                for (name, folder) in &group {
+            let recent = self.recent.beside(&self.models);
+            for group in [&self.models, &recent] {
+                for (name, folder) in group {
                     let button = ui.selectable_label(Some(folder.as_path()) == own, name);
                     if button.on_hover_text(folder.display().to_string()).clicked() {
                         actions.push(Action::OpenModel(folder.clone()));

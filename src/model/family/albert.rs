@@ -1,10 +1,11 @@
 //! ALBERT (Lan et al. 2020): layers that share their weights, and embeddings narrower than them.
 
-use super::{Family, Parts, bert};
+use super::bert::{self, LayerNames};
+use super::{Family, Parts};
 use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
-use crate::model::layer::{AttentionNames, Layer, Norms, PlainScores, SelfAttention};
+use crate::model::layer::PlainScores;
 use crate::model::tasks::{self, MaskedLmNames, Pooler, TaskHead};
 use crate::model::{ModelError, PruneRule};
 
@@ -47,36 +48,30 @@ fn load(weights: &Weights<'_>, config: &Config, stored: &Stored) -> Result<Parts
     let tables =
         Tables { projection: Some("encoder.embedding_hidden_mapping_in"), always_project: true, ..Tables::BERT };
     let embeddings = Embeddings::load(weights, config, &tables, PositionRule::Counted)?;
+    let all: Vec<usize> = (0..config.heads).collect();
     let mut layers = Vec::new();
     for group in 0..groups {
         for layer in 0..inner {
-            layers.push(one_layer(weights, config, group, layer)?);
+            let prefix = format!("encoder.albert_layer_groups.{group}.albert_layers.{layer}");
+            layers.push(bert::one_layer(weights, config, &prefix, &all, &NAMES, Box::new(PlainScores))?);
         }
     }
     let steps = config.layers / inner;
     let order = (0..steps).flat_map(|step| (0..inner).map(move |layer| step * groups / steps * inner + layer));
     let pooler = Pooler::load(weights, "pooler", config)?;
     let tasks = task_heads(weights, config, &embeddings, pooler.is_some())?;
-    Ok(Parts { embeddings, layers, order: order.collect(), final_norm: None, pooler, tasks, shared: 0 })
+    Ok(Parts { order: order.collect(), pooler, tasks, ..Parts::of(embeddings, layers) })
 }
 
-fn one_layer(weights: &Weights<'_>, config: &Config, group: usize, layer: usize) -> Result<Layer, ModelError> {
-    let name = |part: &str| format!("encoder.albert_layer_groups.{group}.albert_layers.{layer}.{part}");
-    let names = AttentionNames {
-        query: name("attention.query"),
-        key: name("attention.key"),
-        value: name("attention.value"),
-        output: name("attention.dense"),
-    };
-    let norm = |part: &str| weights.layer_norm(&name(part), config.hidden, config.layer_norm_eps);
-    let all: Vec<usize> = (0..config.heads).collect();
-    Ok(Layer {
-        attention: SelfAttention::load(weights, config, &all, &names, Box::new(PlainScores))?,
-        norms: Norms::After { attention: norm("attention.LayerNorm")?, output: norm("full_layer_layer_norm")? },
-        feed_forward: bert::feed_forward(weights, config, &name("ffn"), &name("ffn_output"))?,
-        convolution: None,
-    })
-}
+const NAMES: LayerNames = LayerNames {
+    query: "attention.query",
+    key: "attention.key",
+    value: "attention.value",
+    output: "attention.dense",
+    norms: ["attention.LayerNorm", "full_layer_layer_norm"],
+    widen: "ffn",
+    narrow: "ffn_output",
+};
 
 fn task_heads(
     weights: &Weights<'_>,

@@ -27,57 +27,78 @@ pub fn absolute_positions(stored: &Stored) -> Result<(), String> {
 
 fn load(weights: &Weights<'_>, config: &Config, _: &Stored) -> Result<Parts, ModelError> {
     let embeddings = Embeddings::load(weights, config, &Tables::BERT, PositionRule::Counted)?;
-    let layers = layers(weights, config, |_| Ok(Box::new(PlainScores)))?;
+    let layers = layers(weights, config, "encoder.layer", &LayerNames::BERT, |_| Ok(Box::new(PlainScores)))?;
     let pooler = Pooler::load(weights, "pooler.dense", config)?;
     let tasks = task_heads(weights, config, &embeddings, pooler.is_some())?;
-    let order = (0..config.layers).collect();
-    Ok(Parts { embeddings, layers, order, final_norm: None, pooler, tasks, shared: 0 })
+    Ok(Parts { pooler, tasks, ..Parts::of(embeddings, layers) })
 }
 
-/// The layers of BERT by BERT's names, with a rule for the scores of each.
+/// Layers built as BERT's, with a rule for the scores of each.
 pub fn layers(
     weights: &Weights<'_>,
     config: &Config,
+    prefix: &str,
+    names: &LayerNames,
     rule: impl Fn(usize) -> Result<Box<dyn ScoreRule>, ModelError>,
 ) -> Result<Vec<Layer>, ModelError> {
-    (0..config.layers).map(|layer| one_layer(weights, config, layer, rule(layer)?)).collect()
+    let one = |layer| {
+        let prefix = format!("{prefix}.{layer}");
+        one_layer(weights, config, &prefix, &config.heads_left(layer), names, rule(layer)?)
+    };
+    (0..config.layers).map(one).collect()
 }
 
-fn one_layer(
+/// What the parts of a layer built as BERT's are called, after the layer's own prefix.
+pub struct LayerNames {
+    pub query: &'static str,
+    pub key: &'static str,
+    pub value: &'static str,
+    pub output: &'static str,
+    /// The norms after attention and after the feed-forward block.
+    pub norms: [&'static str; 2],
+    /// The two halves of the feed-forward block.
+    pub widen: &'static str,
+    pub narrow: &'static str,
+}
+
+impl LayerNames {
+    pub const BERT: Self = Self {
+        query: "attention.self.query",
+        key: "attention.self.key",
+        value: "attention.self.value",
+        output: "attention.output.dense",
+        norms: ["attention.output.LayerNorm", "output.LayerNorm"],
+        widen: "intermediate.dense",
+        narrow: "output.dense",
+    };
+}
+
+/// A layer built as BERT's, a norm after each block, of the heads that are left.
+pub fn one_layer(
     weights: &Weights<'_>,
     config: &Config,
-    layer: usize,
+    prefix: &str,
+    left: &[usize],
+    names: &LayerNames,
     rule: Box<dyn ScoreRule>,
 ) -> Result<Layer, ModelError> {
-    let name = |part: &str| format!("encoder.layer.{layer}.{part}");
-    let names = AttentionNames {
-        query: name("attention.self.query"),
-        key: name("attention.self.key"),
-        value: name("attention.self.value"),
-        output: name("attention.output.dense"),
+    let name = |part: &str| format!("{prefix}.{part}");
+    let attention = AttentionNames {
+        query: name(names.query),
+        key: name(names.key),
+        value: name(names.value),
+        output: name(names.output),
     };
+    let norm = |part: &str| weights.layer_norm(&name(part), config.hidden, config.layer_norm_eps);
     Ok(Layer {
-        attention: SelfAttention::load(weights, config, &config.heads_left(layer), &names, rule)?,
-        norms: Norms::After {
-            attention: weights.layer_norm(&name("attention.output.LayerNorm"), config.hidden, config.layer_norm_eps)?,
-            output: weights.layer_norm(&name("output.LayerNorm"), config.hidden, config.layer_norm_eps)?,
+        attention: SelfAttention::load(weights, config, left, &attention, rule)?,
+        norms: Norms::After { attention: norm(names.norms[0])?, output: norm(names.norms[1])? },
+        feed_forward: FeedForward::Plain {
+            widen: weights.linear(&name(names.widen), config.intermediate, config.hidden)?,
+            activation: config.activation,
+            narrow: weights.linear(&name(names.narrow), config.hidden, config.intermediate)?,
         },
-        feed_forward: feed_forward(weights, config, &name("intermediate.dense"), &name("output.dense"))?,
         convolution: None,
-    })
-}
-
-/// Widen, activate, narrow.
-pub fn feed_forward(
-    weights: &Weights<'_>,
-    config: &Config,
-    widen: &str,
-    narrow: &str,
-) -> Result<FeedForward, ModelError> {
-    Ok(FeedForward::Plain {
-        widen: weights.linear(widen, config.intermediate, config.hidden)?,
-        activation: config.activation,
-        narrow: weights.linear(narrow, config.hidden, config.intermediate)?,
     })
 }
 

@@ -2,11 +2,12 @@
 
 use tch::{Kind, Tensor};
 
+use super::bert::{self, LayerNames};
 use super::{Family, Parts};
 use crate::model::checkpoint::{Linear, Weights};
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
-use crate::model::layer::{AttentionNames, Convolution, Layer, Norms, ScoreInput, ScoreRule, SelfAttention, masked};
+use crate::model::layer::{Convolution, ScoreInput, ScoreRule, masked};
 use crate::model::tasks::{self, HeadInput, MaskedLmNames, Step, TaskHead};
 use crate::model::{Activation, ModelError, PruneRule};
 
@@ -93,10 +94,9 @@ fn load(weights: &Weights<'_>, config: &Config, stored: &Stored) -> Result<Parts
     let table = relative.on.then(|| table(weights, config, relative)).transpose()?;
     let norm = if relative.normalized { 2 * config.hidden } else { 0 };
     let shared = table.as_ref().map_or(0, |table| table.numel() + norm);
-    let mut layers = Vec::new();
-    for layer in 0..config.layers {
-        layers.push(one_layer(weights, config, layer, relative, table.as_ref())?);
-    }
+    let rule =
+        |layer| Ok(Box::new(disentangled(weights, config, layer, relative, table.as_ref())?) as Box<dyn ScoreRule>);
+    let mut layers = bert::layers(weights, config, "encoder.layer", &NAMES, rule)?;
     let size = stored.number("conv_kernel_size", 0).map_err(ModelError::Unfit)?;
     if size > 0 {
         let groups = stored.number("conv_groups", 1).map_err(ModelError::Unfit)?.max(1);
@@ -111,7 +111,7 @@ fn load(weights: &Weights<'_>, config: &Config, stored: &Stored) -> Result<Parts
         });
     }
     let tasks = task_heads(weights, config, stored, &embeddings)?;
-    Ok(Parts { embeddings, layers, order: (0..config.layers).collect(), final_norm: None, pooler: None, tasks, shared })
+    Ok(Parts { tasks, shared, ..Parts::of(embeddings, layers) })
 }
 
 /// The table of relative positions, `[2 · span, hidden]`.
@@ -123,20 +123,22 @@ fn table(weights: &Weights<'_>, config: &Config, relative: Relative) -> Result<T
     weights.layer_norm("encoder.LayerNorm", config.hidden, config.layer_norm_eps)?.forward(&table)
 }
 
-fn one_layer(
+const NAMES: LayerNames = LayerNames {
+    query: "attention.self.query_proj",
+    key: "attention.self.key_proj",
+    value: "attention.self.value_proj",
+    ..LayerNames::BERT
+};
+
+/// The score rule of a layer, with the table of relative positions through the layer's projections.
+fn disentangled(
     weights: &Weights<'_>,
     config: &Config,
     layer: usize,
     relative: Relative,
     table: Option<&Tensor>,
-) -> Result<Layer, ModelError> {
+) -> Result<Disentangled, ModelError> {
     let name = |part: &str| format!("encoder.layer.{layer}.{part}");
-    let names = AttentionNames {
-        query: name("attention.self.query_proj"),
-        key: name("attention.self.key_proj"),
-        value: name("attention.self.value_proj"),
-        output: name("attention.output.dense"),
-    };
     let mut rule = Disentangled { relative, position_keys: None, position_queries: None, parameters: 0 };
     if let Some(table) = table {
         let (shared, hidden) = (relative.shares_keys, config.hidden);
@@ -148,20 +150,14 @@ fn one_layer(
             Ok(projection.forward(table)?.f_view([-1, heads, d])?.f_transpose(0, 1)?.f_contiguous()?)
         };
         if relative.content_to_position {
-            rule.position_keys = Some(through(&name("attention.self.pos_key_proj"), &names.key)?);
+            rule.position_keys = Some(through(&name("attention.self.pos_key_proj"), &name(NAMES.key))?);
         }
         if relative.position_to_content {
-            rule.position_queries = Some(through(&name("attention.self.pos_query_proj"), &names.query)?);
+            rule.position_queries = Some(through(&name("attention.self.pos_query_proj"), &name(NAMES.query))?);
         }
         rule.parameters = parameters;
     }
-    let norm = |part: &str| weights.layer_norm(&name(part), config.hidden, config.layer_norm_eps);
-    Ok(Layer {
-        attention: SelfAttention::load(weights, config, &config.heads_left(layer), &names, Box::new(rule))?,
-        norms: Norms::After { attention: norm("attention.output.LayerNorm")?, output: norm("output.LayerNorm")? },
-        feed_forward: super::bert::feed_forward(weights, config, &name("intermediate.dense"), &name("output.dense"))?,
-        convolution: None,
-    })
+    Ok(rule)
 }
 
 /// Scores with relative positions. The table of positions has gone through the projections once, at load.

@@ -1,10 +1,11 @@
 //! DistilBERT (Sanh et al. 2019): BERT with other names, without segments and without a pooler.
 
-use super::{Family, Parts, bert};
+use super::bert::{self, LayerNames};
+use super::{Family, Parts};
 use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
-use crate::model::layer::{AttentionNames, Layer, Norms, PlainScores, SelfAttention};
+use crate::model::layer::PlainScores;
 use crate::model::tasks::{self, MaskedLmNames, TaskHead};
 use crate::model::{Activation, ModelError, PruneRule};
 
@@ -37,35 +38,20 @@ fn config(stored: &Stored) -> Result<Config, String> {
 
 fn load(weights: &Weights<'_>, config: &Config, _: &Stored) -> Result<Parts, ModelError> {
     let embeddings = Embeddings::load(weights, config, &Tables::BERT, PositionRule::Counted)?;
-    let layers = (0..config.layers).map(|layer| one_layer(weights, config, layer)).collect::<Result<_, _>>()?;
+    let layers = bert::layers(weights, config, "transformer.layer", &NAMES, |_| Ok(Box::new(PlainScores)))?;
     let tasks = task_heads(weights, config, &embeddings)?;
-    Ok(Parts {
-        embeddings,
-        layers,
-        order: (0..config.layers).collect(),
-        final_norm: None,
-        pooler: None,
-        tasks,
-        shared: 0,
-    })
+    Ok(Parts { tasks, ..Parts::of(embeddings, layers) })
 }
 
-fn one_layer(weights: &Weights<'_>, config: &Config, layer: usize) -> Result<Layer, ModelError> {
-    let name = |part: &str| format!("transformer.layer.{layer}.{part}");
-    let names = AttentionNames {
-        query: name("attention.q_lin"),
-        key: name("attention.k_lin"),
-        value: name("attention.v_lin"),
-        output: name("attention.out_lin"),
-    };
-    let norm = |part: &str| weights.layer_norm(&name(part), config.hidden, config.layer_norm_eps);
-    Ok(Layer {
-        attention: SelfAttention::load(weights, config, &config.heads_left(layer), &names, Box::new(PlainScores))?,
-        norms: Norms::After { attention: norm("sa_layer_norm")?, output: norm("output_layer_norm")? },
-        feed_forward: bert::feed_forward(weights, config, &name("ffn.lin1"), &name("ffn.lin2"))?,
-        convolution: None,
-    })
-}
+const NAMES: LayerNames = LayerNames {
+    query: "attention.q_lin",
+    key: "attention.k_lin",
+    value: "attention.v_lin",
+    output: "attention.out_lin",
+    norms: ["sa_layer_norm", "output_layer_norm"],
+    widen: "ffn.lin1",
+    narrow: "ffn.lin2",
+};
 
 fn task_heads(weights: &Weights<'_>, config: &Config, embeddings: &Embeddings) -> Result<Vec<TaskHead>, ModelError> {
     let outside = weights.outside();

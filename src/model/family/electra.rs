@@ -1,6 +1,7 @@
 //! ELECTRA (Clark et al. 2020): BERT whose embeddings can be narrower than its layers.
 
-use super::{Family, Parts, bert};
+use super::bert::{self, LayerNames};
+use super::{Family, Parts};
 use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
@@ -26,17 +27,9 @@ fn config(stored: &Stored) -> Result<Config, String> {
 fn load(weights: &Weights<'_>, config: &Config, _: &Stored) -> Result<Parts, ModelError> {
     let tables = Tables { projection: Some("embeddings_project"), ..Tables::BERT };
     let embeddings = Embeddings::load(weights, config, &tables, PositionRule::Counted)?;
-    let layers = bert::layers(weights, config, |_| Ok(Box::new(PlainScores)))?;
+    let layers = bert::layers(weights, config, "encoder.layer", &LayerNames::BERT, |_| Ok(Box::new(PlainScores)))?;
     let tasks = task_heads(weights, config, &embeddings)?;
-    Ok(Parts {
-        embeddings,
-        layers,
-        order: (0..config.layers).collect(),
-        final_norm: None,
-        pooler: None,
-        tasks,
-        shared: 0,
-    })
+    Ok(Parts { tasks, ..Parts::of(embeddings, layers) })
 }
 
 fn task_heads(weights: &Weights<'_>, config: &Config, embeddings: &Embeddings) -> Result<Vec<TaskHead>, ModelError> {

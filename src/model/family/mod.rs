@@ -45,6 +45,14 @@ pub(super) struct Parts {
     pub shared: usize,
 }
 
+impl Parts {
+    /// Each layer used once, in its order, and nothing beside layers and embeddings.
+    pub fn of(embeddings: Embeddings, layers: Vec<Layer>) -> Self {
+        let order = (0..layers.len()).collect();
+        Self { embeddings, layers, order, final_norm: None, pooler: None, tasks: Vec::new(), shared: 0 }
+    }
+}
+
 const FAMILIES: [&Family; 8] = [
     &bert::FAMILY,
     &roberta::FAMILY,

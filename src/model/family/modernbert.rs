@@ -53,7 +53,7 @@ fn load(weights: &Weights<'_>, config: &Config, stored: &Stored) -> Result<Parts
         .collect::<Result<_, _>>()?;
     let final_norm = Some(weights.norm_biased("final_norm", config.hidden, config.layer_norm_eps, config.norm_bias)?);
     let tasks = task_heads(weights, config, stored, &embeddings)?;
-    Ok(Parts { embeddings, layers, order: (0..config.layers).collect(), final_norm, pooler: None, tasks, shared: 0 })
+    Ok(Parts { final_norm, tasks, ..Parts::of(embeddings, layers) })
 }
 
 fn one_layer(

@@ -3,11 +3,12 @@
 
 use tch::{Kind, Tensor};
 
-use super::{Family, Parts, bert, roberta};
+use super::bert::{self, LayerNames};
+use super::{Family, Parts, roberta};
 use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
-use crate::model::layer::{AttentionNames, Layer, Norms, ScoreInput, ScoreRule, SelfAttention, plain_scores};
+use crate::model::layer::{ScoreInput, ScoreRule, plain_scores};
 use crate::model::tasks::Pooler;
 use crate::model::{ModelError, PruneRule};
 
@@ -36,43 +37,21 @@ fn load(weights: &Weights<'_>, config: &Config, stored: &Stored) -> Result<Parts
     let embeddings = Embeddings::load(weights, config, &Tables::BERT, PositionRule::AfterPadding(PADDING))?;
     let buckets = stored.number("relative_attention_num_buckets", 32).map_err(ModelError::Unfit)?;
     let table = weights.get("encoder.relative_attention_bias.weight", &[buckets, config.heads])?;
-    let layers = (0..config.layers)
-        .map(|layer| one_layer(weights, config, layer, Box::new(RelativeBias { table: table.shallow_clone() })))
-        .collect::<Result<_, _>>()?;
+    let rule = |_| Ok(Box::new(RelativeBias { table: table.shallow_clone() }) as Box<dyn ScoreRule>);
+    let layers = bert::layers(weights, config, "encoder.layer", &NAMES, rule)?;
     let pooler = Pooler::load(weights, "pooler.dense", config)?;
     let tasks = roberta::task_heads(weights, config, &embeddings)?;
-    Ok(Parts {
-        embeddings,
-        layers,
-        order: (0..config.layers).collect(),
-        final_norm: None,
-        pooler,
-        tasks,
-        shared: table.numel(),
-    })
+    Ok(Parts { pooler, tasks, shared: table.numel(), ..Parts::of(embeddings, layers) })
 }
 
-fn one_layer(
-    weights: &Weights<'_>,
-    config: &Config,
-    layer: usize,
-    rule: Box<dyn ScoreRule>,
-) -> Result<Layer, ModelError> {
-    let name = |part: &str| format!("encoder.layer.{layer}.{part}");
-    let names = AttentionNames {
-        query: name("attention.attn.q"),
-        key: name("attention.attn.k"),
-        value: name("attention.attn.v"),
-        output: name("attention.attn.o"),
-    };
-    let norm = |part: &str| weights.layer_norm(&name(part), config.hidden, config.layer_norm_eps);
-    Ok(Layer {
-        attention: SelfAttention::load(weights, config, &config.heads_left(layer), &names, rule)?,
-        norms: Norms::After { attention: norm("attention.LayerNorm")?, output: norm("output.LayerNorm")? },
-        feed_forward: bert::feed_forward(weights, config, &name("intermediate.dense"), &name("output.dense"))?,
-        convolution: None,
-    })
-}
+const NAMES: LayerNames = LayerNames {
+    query: "attention.attn.q",
+    key: "attention.attn.k",
+    value: "attention.attn.v",
+    output: "attention.attn.o",
+    norms: ["attention.LayerNorm", "output.LayerNorm"],
+    ..LayerNames::BERT
+};
 
 /// A number for each head and bucket of relative positions, the same in all layers.
 #[derive(Debug)]

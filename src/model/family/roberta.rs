@@ -1,7 +1,8 @@
 //! RoBERTa (Liu et al. 2019), XLM-RoBERTa (Conneau et al. 2020) and CamemBERT (Martin et al. 2020): BERT whose positions
 //! are counted from the padding id on, skipping padding.
 
-use super::{Family, Parts, bert};
+use super::bert::{self, LayerNames};
+use super::{Family, Parts};
 use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
@@ -26,10 +27,10 @@ fn config(stored: &Stored) -> Result<Config, String> {
 fn load(weights: &Weights<'_>, config: &Config, stored: &Stored) -> Result<Parts, ModelError> {
     let rule = PositionRule::after_padding(stored)?;
     let embeddings = Embeddings::load(weights, config, &Tables::BERT, rule)?;
-    let layers = bert::layers(weights, config, |_| Ok(Box::new(PlainScores)))?;
+    let layers = bert::layers(weights, config, "encoder.layer", &LayerNames::BERT, |_| Ok(Box::new(PlainScores)))?;
     let pooler = Pooler::load(weights, "pooler.dense", config)?;
     let tasks = task_heads(weights, config, &embeddings)?;
-    Ok(Parts { embeddings, layers, order: (0..config.layers).collect(), final_norm: None, pooler, tasks, shared: 0 })
+    Ok(Parts { pooler, tasks, ..Parts::of(embeddings, layers) })
 }
 
 /// Heads by RoBERTa's names, which MPNet has taken over.
