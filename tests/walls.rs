@@ -14,7 +14,7 @@ const MAY_USE: [(&str, &[&str]); 9] = [
     ("metrics", &["run"]),
     ("figure", &["run", "metrics"]),
     ("session", &["run"]),
-    ("hub", &["run"]),
+    ("hub", &["run", "text"]),
     ("model", &["run", "text"]),
     ("engine", &["model", "run", "text"]),
     ("lab", &["engine", "model", "metrics", "run"]),

@@ -13,6 +13,8 @@ use hf_hub::api::sync::{ApiBuilder, ApiError, ApiRepo, Metadata};
 use hf_hub::{Cache, Repo, RepoType};
 use sha2::{Digest, Sha256};
 
+use crate::text::TOKENIZER_FILES;
+
 /// What to fetch, and from where.
 #[derive(Debug, Clone, Default)]
 pub struct Fetch {
@@ -217,17 +219,9 @@ fn checked(hash: &str) -> Result<&str, HubError> {
 /// Weights, config and tokenizer among a repository's files: `config.json` last, since a folder counts as a model once it
 /// is there. `None` without weights.
 fn wanted(names: Vec<String>) -> Option<Vec<String>> {
-    const BESIDE: [&str; 14] = [
-        "tokenizer.json",
-        "tokenizer_config.json",
+    const BESIDE: [&str; 6] = [
         "special_tokens_map.json",
         "added_tokens.json",
-        "vocab.txt",
-        "vocab.json",
-        "merges.txt",
-        "sentencepiece.bpe.model",
-        "spm.model",
-        "spiece.model",
         "modules.json",
         "sentence_bert_config.json",
         "config_sentence_transformers.json",
@@ -249,7 +243,7 @@ fn wanted(names: Vec<String>) -> Option<Vec<String>> {
     } else {
         return None;
     };
-    let beside = BESIDE.into_iter().filter(|name| has(name)).map(str::to_owned);
+    let beside = TOKENIZER_FILES.into_iter().chain(BESIDE).filter(|name| has(name)).map(str::to_owned);
     Some(weights.into_iter().chain(beside).chain(has("config.json").then(|| "config.json".to_owned())).collect())
 }
 

@@ -4,6 +4,7 @@
 mod byte_level;
 mod error;
 mod ids;
+mod piece_file;
 mod sentence_piece;
 mod spelling;
 mod tokenizer;
@@ -12,3 +13,15 @@ mod vocab;
 pub use error::TextError;
 pub use ids::parse_ids;
 pub use tokenizer::TextEncoder;
+
+/// The files of a model's folder that can hold its tokenizer.
+pub const TOKENIZER_FILES: [&str; 8] = [
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "sentencepiece.bpe.model",
+    "spm.model",
+    "spiece.model",
+];

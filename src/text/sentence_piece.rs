@@ -1,4 +1,6 @@
-//! SentencePiece Unigram models (Kudo & Richardson 2018) from the older files `sentencepiece.bpe.model` and `spm.model`.
+//! SentencePiece Unigram models (Kudo & Richardson 2018) from the older files `sentencepiece.bpe.model`,
+//! `spm.model` and `spiece.model`. How each family numbers and normalises is that of the `tokenizer.json` files that
+//! stand beside the published models.
 
 use std::path::Path;
 
@@ -8,17 +10,7 @@ use serde_json::{Value, json};
 use tokenizers::Tokenizer;
 
 use super::TextError;
-
-/// What of a model file is needed.
-#[derive(Debug, Default, PartialEq)]
-struct Pieces {
-    /// Each piece with its score: the logarithm of its probability.
-    pieces: Vec<(String, f32)>,
-    /// How characters are normalised first.
-    charsmap: Vec<u8>,
-    /// 1 is Unigram, 2 BPE.
-    kind: u64,
-}
+use super::piece_file::Pieces;
 
 /// Settings of the families that keep such files.
 #[derive(Debug, Default, Deserialize)]
@@ -30,8 +22,9 @@ struct Settings {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct TokenizerSettings {
-    do_lower_case: bool,
+    do_lower_case: Option<bool>,
     split_by_punct: bool,
+    keep_accents: bool,
 }
 
 pub(super) fn sentence_piece(folder: &Path, path: &Path) -> Result<Tokenizer, TextError> {
@@ -46,7 +39,9 @@ pub(super) fn sentence_piece(folder: &Path, path: &Path) -> Result<Tokenizer, Te
     let settings: TokenizerSettings = super::vocab::settings(&folder.join("tokenizer_config.json"))?;
     let whole = match model_type.as_str() {
         "xlm-roberta" => xlm_roberta(&model),
+        "camembert" => camembert(&model),
         "deberta-v2" => deberta(&model, &settings),
+        "albert" => albert(&model, &settings),
         other => {
             return Err(malformed(format!(
                 "how the family {other} numbers its pieces is not known: save its tokenizer.json beside it"
@@ -59,54 +54,118 @@ pub(super) fn sentence_piece(folder: &Path, path: &Path) -> Result<Tokenizer, Te
 
 /// The special tokens of XLM-RoBERTa come first, in another order than in the file, and the mask last.
 fn xlm_roberta(model: &Pieces) -> Result<Value, String> {
-    let specials = ["<s>", "<pad>", "</s>", "<unk>"].map(|piece| (piece.to_owned(), 0.0));
-    let own = model.pieces.get(3..).ok_or("it has no pieces")?.iter().cloned();
-    let vocabulary: Vec<(String, f32)> = specials.into_iter().chain(own).chain([("<mask>".to_owned(), 0.0)]).collect();
+    let first = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0)];
+    like_roberta(model, &first, 3, [("<s>", 0), ("</s>", 2)])
+}
+
+/// CamemBERT keeps the markers of the file, behind others of the same names that are not used.
+fn camembert(model: &Pieces) -> Result<Value, String> {
+    let first = [("<s>NOTUSED", 0.0), ("<pad>", 0.0), ("</s>NOTUSED", 0.0), ("<unk>", 0.0), ("<unk>NOTUSED", -100.0)];
+    like_roberta(model, &first, 1, [("<s>", 5), ("</s>", 6)])
+}
+
+/// The pieces of the file from `skipped` on stand behind `first`.
+fn like_roberta(
+    model: &Pieces,
+    first: &[(&str, f32)],
+    skipped: usize,
+    ends: [(&str, usize); 2],
+) -> Result<Value, String> {
+    let own = model.pieces.get(skipped..).ok_or("it has no pieces")?.iter().cloned();
+    let first = first.iter().map(|(piece, score)| ((*piece).to_owned(), *score));
+    let vocabulary: Vec<(String, f32)> = first.chain(own).chain([("<mask>".to_owned(), 0.0)]).collect();
+    for (piece, id) in ends {
+        if vocabulary.get(id).is_none_or(|(own, _)| own != piece) {
+            return Err(format!("{piece} is not where this family has it"));
+        }
+    }
+    let [(start, start_id), (end, end_id)] = ends;
     let mask = vocabulary.len() - 1;
-    let special = |id: &str, kind: u8| json!({"SpecialToken": {"id": id, "type_id": kind}});
+    let special = |id: &str| json!({"SpecialToken": {"id": id, "type_id": 0}});
     let text = |id: &str| json!({"Sequence": {"id": id, "type_id": 0}});
     Ok(whole(&Parts {
         vocabulary: &vocabulary,
         unknown: 3,
-        added: &[("<s>", 0), ("<pad>", 1), ("</s>", 2), ("<unk>", 3), ("<mask>", mask)],
+        added: &[(start, start_id), ("<pad>", 1), (end, end_id), ("<unk>", 3), ("<mask>", mask)],
         normalizers: precompiled(model).into_iter().collect(),
         splits: vec![json!({"type": "WhitespaceSplit"})],
-        single: vec![special("<s>", 0), text("A"), special("</s>", 0)],
-        pair: vec![special("<s>", 0), text("A"), special("</s>", 0), special("</s>", 0), text("B"), special("</s>", 0)],
-        ends: [("<s>", 0), ("</s>", 2)],
+        single: vec![special(start), text("A"), special(end)],
+        pair: vec![special(start), text("A"), special(end), special(end), text("B"), special(end)],
+        ends,
     }))
 }
 
 /// The file's own numbers, and the mask behind them.
 fn deberta(model: &Pieces, settings: &TokenizerSettings) -> Result<Value, String> {
     let mut vocabulary = model.pieces.clone();
-    let id = |piece: &str| vocabulary.iter().position(|(own, _)| own == piece);
-    let needed = |piece: &str| id(piece).ok_or_else(|| format!("{piece} is missing from it"));
-    let (pad, cls, sep, unknown) = (needed("[PAD]")?, needed("[CLS]")?, needed("[SEP]")?, needed("[UNK]")?);
-    let mask = id("[MASK]").unwrap_or(vocabulary.len());
-    if mask == vocabulary.len() {
+    if position(&vocabulary, "[MASK]").is_err() {
         vocabulary.push(("[MASK]".to_owned(), 0.0));
     }
     let mut normalizers = Vec::new();
-    if settings.do_lower_case {
+    if settings.do_lower_case.unwrap_or(false) {
         normalizers.push(json!({"type": "Lowercase"}));
     }
     normalizers.push(json!({"type": "Strip", "strip_left": true, "strip_right": true}));
     normalizers.extend(precompiled(model));
-    normalizers.push(json!({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}));
+    normalizers.push(one_blank());
     let punctuation = json!({"type": "Punctuation", "behavior": "Isolated"});
+    let splits = if settings.split_by_punct { vec![punctuation] } else { Vec::new() };
+    like_bert(&vocabulary, ["[PAD]", "[UNK]"], normalizers, splits)
+}
+
+/// The file's own numbers. Of `1985,` the comma is a piece of its own.
+fn albert(model: &Pieces, settings: &TokenizerSettings) -> Result<Value, String> {
+    let number_and_comma = |piece: &str| {
+        let mut last = piece.chars().rev();
+        last.next() == Some(',') && last.next().is_some_and(char::is_numeric)
+    };
+    let lowered =
+        |(piece, score): &(String, f32)| (piece.clone(), score - if number_and_comma(piece) { 100.0 } else { 0.0 });
+    let vocabulary: Vec<(String, f32)> = model.pieces.iter().map(lowered).collect();
+    let quotes = |from: &str| json!({"type": "Replace", "pattern": {"String": from}, "content": "\""});
+    let mut normalizers = vec![quotes("``"), quotes("''")];
+    if !settings.keep_accents {
+        normalizers.extend([json!({"type": "NFKD"}), json!({"type": "StripAccents"})]);
+    }
+    if settings.do_lower_case.unwrap_or(true) {
+        normalizers.push(json!({"type": "Lowercase"}));
+    }
+    normalizers.extend(precompiled(model));
+    normalizers.push(one_blank());
+    like_bert(&vocabulary, ["<pad>", "<unk>"], normalizers, vec![json!({"type": "WhitespaceSplit"})])
+}
+
+/// `[CLS]`, a text, `[SEP]`, and the second text as the second segment; all numbered as in `vocabulary`.
+fn like_bert(
+    vocabulary: &[(String, f32)],
+    [pad, unknown]: [&str; 2],
+    normalizers: Vec<Value>,
+    splits: Vec<Value>,
+) -> Result<Value, String> {
+    let [cls, sep] = ["[CLS]", "[SEP]"].map(|piece| position(vocabulary, piece));
+    let (cls, sep, unknown_id) = (cls?, sep?, position(vocabulary, unknown)?);
+    let (pad_id, mask) = (position(vocabulary, pad)?, position(vocabulary, "[MASK]")?);
     let special = |id: &str, kind: u8| json!({"SpecialToken": {"id": id, "type_id": kind}});
     let text = |id: &str, kind: u8| json!({"Sequence": {"id": id, "type_id": kind}});
     Ok(whole(&Parts {
-        vocabulary: &vocabulary,
-        unknown,
-        added: &[("[PAD]", pad), ("[CLS]", cls), ("[SEP]", sep), ("[UNK]", unknown), ("[MASK]", mask)],
+        vocabulary,
+        unknown: unknown_id,
+        added: &[(pad, pad_id), ("[CLS]", cls), ("[SEP]", sep), (unknown, unknown_id), ("[MASK]", mask)],
         normalizers,
-        splits: if settings.split_by_punct { vec![punctuation] } else { Vec::new() },
+        splits,
         single: vec![special("[CLS]", 0), text("A", 0), special("[SEP]", 0)],
         pair: vec![special("[CLS]", 0), text("A", 0), special("[SEP]", 0), text("B", 1), special("[SEP]", 1)],
         ends: [("[CLS]", cls), ("[SEP]", sep)],
     }))
+}
+
+fn position(vocabulary: &[(String, f32)], piece: &str) -> Result<usize, String> {
+    vocabulary.iter().position(|(own, _)| own == piece).ok_or_else(|| format!("{piece} is missing from it"))
+}
+
+/// Blanks in a row become one.
+fn one_blank() -> Value {
+    json!({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
 }
 
 /// What tells one family's tokenizer from another's.
@@ -155,114 +214,4 @@ fn whole(parts: &Parts<'_>) -> Value {
 fn precompiled(model: &Pieces) -> Option<Value> {
     let map = base64::engine::general_purpose::STANDARD.encode(&model.charsmap);
     (!map.is_empty()).then(|| json!({"type": "Precompiled", "precompiled_charsmap": map}))
-}
-
-impl Pieces {
-    /// Reads the parts of a model file (a protocol buffer) that are needed, and skips the rest.
-    fn read(bytes: &[u8]) -> Result<Self, String> {
-        let mut model = Self { kind: 1, ..Self::default() };
-        let mut fields = Fields(bytes);
-        while let Some((number, value)) = fields.next()? {
-            match (number, value) {
-                (1, Field::Bytes(piece)) => {
-                    let (mut text, mut score) = (String::new(), 0.0);
-                    let mut fields = Fields(piece);
-                    while let Some((number, value)) = fields.next()? {
-                        match (number, value) {
-                            (1, Field::Bytes(own)) => text = String::from_utf8_lossy(own).into_owned(),
-                            (2, Field::Four(own)) => score = f32::from_le_bytes(own),
-                            _ => {}
-                        }
-                    }
-                    model.pieces.push((text, if score.is_finite() { score } else { 0.0 }));
-                }
-                (2, Field::Bytes(trainer)) => {
-                    let mut fields = Fields(trainer);
-                    while let Some((number, value)) = fields.next()? {
-                        if let (3, Field::Number(kind)) = (number, value) {
-                            model.kind = kind;
-                        }
-                    }
-                }
-                (3, Field::Bytes(normalizer)) => {
-                    let mut fields = Fields(normalizer);
-                    while let Some((number, value)) = fields.next()? {
-                        if let (2, Field::Bytes(map)) = (number, value) {
-                            model.charsmap = map.to_vec();
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-        if model.pieces.is_empty() { Err("it is no SentencePiece model: it has no pieces".into()) } else { Ok(model) }
-    }
-}
-
-/// A protocol buffer's fields, one after the other.
-struct Fields<'a>(&'a [u8]);
-
-enum Field<'a> {
-    Number(u64),
-    Bytes(&'a [u8]),
-    Four([u8; 4]),
-    Other,
-}
-
-impl<'a> Fields<'a> {
-    fn next(&mut self) -> Result<Option<(u64, Field<'a>)>, String> {
-        if self.0.is_empty() {
-            return Ok(None);
-        }
-        let key = self.number()?;
-        let value = match key & 7 {
-            0 => Field::Number(self.number()?),
-            1 => {
-                self.take(8)?;
-                Field::Other
-            }
-            2 => {
-                let length = self.number()?;
-                Field::Bytes(self.take(usize::try_from(length).unwrap_or(usize::MAX))?)
-            }
-            5 => {
-                let bytes = self.take(4)?;
-                Field::Four([bytes[0], bytes[1], bytes[2], bytes[3]])
-            }
-            other => return Err(format!("it is no SentencePiece model: a field of kind {other}")),
-        };
-        Ok(Some((key >> 3, value)))
-    }
-
-    fn take(&mut self, count: usize) -> Result<&'a [u8], String> {
-        let taken = self.0.get(..count).ok_or("it is no whole SentencePiece model")?;
-        self.0 = &self.0[count..];
-        Ok(taken)
-    }
-
-    fn number(&mut self) -> Result<u64, String> {
-        let mut number = 0;
-        for at in 0..10 {
-            let byte = self.take(1)?[0];
-            number |= u64::from(byte & 0x7f).checked_shl(7 * at).unwrap_or(0);
-            if byte & 0x80 == 0 {
-                return Ok(number);
-            }
-        }
-        Err("it is no SentencePiece model: a number without an end".into())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_no_model_gives_a_sentence() {
-        for bytes in [&b""[..], b"\x0a", b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", b"\x0f", b"text"] {
-            assert!(Pieces::read(bytes).unwrap_err().contains("SentencePiece model"), "{bytes:?}");
-        }
-        let model = Pieces::read(b"\x0a\x08\x0a\x01a\x15\0\0\x80\xbf\x12\x02\x18\x02").unwrap();
-        assert_eq!(model, Pieces { pieces: vec![("a".into(), -1.0)], charsmap: Vec::new(), kind: 2 });
-    }
 }

@@ -21,8 +21,8 @@ pub struct TextEncoder {
 }
 
 impl TextEncoder {
-    /// Reads `tokenizer.json`, or `vocab.json` with `merges.txt`, or `sentencepiece.bpe.model`, or `spm.model`, or
-    /// `vocab.txt`, the older ones with `tokenizer_config.json`, from a model's folder. Truncation and
+    /// Reads `tokenizer.json`, or `vocab.json` with `merges.txt`, or `sentencepiece.bpe.model`, `spm.model` or
+    /// `spiece.model`, or `vocab.txt`, the older ones with `tokenizer_config.json`, from a model's folder. Truncation and
     /// padding stored there are switched off: a text is never cut without the reader knowing.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ impl TextEncoder {
     pub fn from_folder(folder: &Path) -> Result<Self, TextError> {
         let whole = folder.join("tokenizer.json");
         let words = folder.join("vocab.txt");
-        let pieces = ["sentencepiece.bpe.model", "spm.model"].map(|name| folder.join(name));
+        let pieces = ["sentencepiece.bpe.model", "spm.model", "spiece.model"].map(|name| folder.join(name));
         let (letters, merges) = (folder.join("vocab.json"), folder.join("merges.txt"));
         let mut tokenizer = if whole.is_file() {
             let bytes = std::fs::read(&whole)

@@ -207,6 +207,7 @@ TRAINING = [
     "the cat sat on the mat", "a dog walks in the park", "the cats and dogs are walking", "naïve café, isn't it?",
     "你好，世界", "the dog didn't sit", "cats sit, dogs walk", "on a mat in the park the cat is sitting",
 ] * 4  # fmt: skip
+NUMBERS = ["in 1985, the cat sat in 1985, in 1985,", '2,000, "mats" and 2,000, dogs'] * 8
 SPELLED = ["the cat sat.", "Dogs didn't walk!", " two  blanks", "naïve 你好 👩‍👩‍👧", "", "the<mask> sat", "a\tb\nc"]
 
 
@@ -250,11 +251,34 @@ def sentence_pieces():
         texts = [text for text in SPELLED if "mask" not in text]
         reference = [{"a": text, "pieces": model.encode(text, out_type=str), "ids": model.encode(text)} for text in texts]
         (folder / "reference.json").write_text(json.dumps(reference, ensure_ascii=False, indent=1) + "\n")
+    named_pieces()
 
 
-def encoded(folder, tokenizer):
+def named_pieces():
+    """ALBERT and CamemBERT change what SentencePiece gives, so that the reference is `transformers`."""
+    import sentencepiece
+    from transformers import AlbertTokenizer, CamembertTokenizer
+
+    for name, kind, reader, specials in [
+        ("albert", "spiece.model", AlbertTokenizer, dict(
+            pad_id=0, unk_id=1, bos_id=-1, eos_id=-1, control_symbols="[CLS],[SEP],[MASK]", pad_piece="<pad>",
+        )),
+        ("camembert", "sentencepiece.bpe.model", CamembertTokenizer, {}),
+    ]:  # fmt: skip
+        folder = HERE / "text" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / kind, "wb") as file:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(TRAINING + NUMBERS), model_writer=file, vocab_size=62, model_type="unigram", hard_vocab_limit=False,
+                normalization_rule_name="identity", character_coverage=1.0, minloglevel=2, **specials,
+            )  # fmt: skip
+        (folder / "config.json").write_text(json.dumps({"model_type": name}) + "\n")
+        encoded(folder, reader.from_pretrained(folder), SPELLED + ["in ``the'' CAT", "sat  on\t2,000, mats"])
+
+
+def encoded(folder, tokenizer, texts=SPELLED):
     reference = []
-    for a, b in [(text, None) for text in SPELLED] + [(SPELLED[0], SPELLED[1])]:
+    for a, b in [(text, None) for text in texts] + [(SPELLED[0], SPELLED[1])]:
         ids = tokenizer(a, b)["input_ids"]
         reference.append({"a": a, "b": b, "ids": ids, "pieces": tokenizer.convert_ids_to_tokens(ids)})
     (folder / "reference.json").write_text(json.dumps(reference, ensure_ascii=False, indent=1) + "\n")

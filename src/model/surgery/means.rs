@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 
 use crate::model::{Model, ModelError};
 use crate::run::{ModelInfo, Texts, read_lines};
+use crate::text::TOKENIZER_FILES;
 
 /// Called before each text with how many are done and how many there are; its error ends the work.
 pub type OnProgress<'a> = &'a mut dyn FnMut(usize, usize) -> Result<(), ModelError>;
@@ -134,19 +135,10 @@ impl Growing {
 
 /// A hash over everything in a model's folder that decides its numbers.
 fn fingerprint(info: &ModelInfo) -> Option<String> {
-    const TEXT: [&str; 8] = [
-        "config.json",
-        "tokenizer.json",
-        "tokenizer_config.json",
-        "vocab.txt",
-        "vocab.json",
-        "merges.txt",
-        "sentencepiece.bpe.model",
-        "spm.model",
-    ];
     let folder = if info.folder.is_file() { info.folder.parent()? } else { &info.folder };
     let mut hash = Sha256::new();
-    for name in TEXT.into_iter().chain(info.report.files.iter().map(String::as_str)) {
+    let text = ["config.json"].into_iter().chain(TOKENIZER_FILES);
+    for name in text.chain(info.report.files.iter().map(String::as_str)) {
         let Ok(mut file) = std::fs::File::open(folder.join(name)) else { continue };
         hash.update(name);
         let mut buffer = vec![0; 1 << 20];
