@@ -257,3 +257,22 @@ fn with_nothing_going_on_the_window_does_not_repaint() {
     let delay = stage.harness.output().viewport_output.values().map(|viewport| viewport.repaint_delay).min();
     assert!(delay.is_none_or(|delay| delay > std::time::Duration::from_secs(3600)), "{delay:?}");
 }
+
+#[test]
+fn examples_are_one_click_away_and_the_chinese_one_offers_a_model_that_reads_it() {
+    let mut stage = Stage::with_text("");
+    let choose = |stage: &mut Stage, example: &str| {
+        stage.harness.get_by_role_and_label(Role::Button, "Examples").click();
+        stage.harness.run();
+        stage.harness.get_by_role_and_label(Role::Button, example).click();
+        stage.harness.run();
+    };
+    choose(&mut stage, "Sentence pair");
+    assert_eq!(stage.play(), [Texts::pair("How old are you?", "What is your age?")]);
+    choose(&mut stage, "Chinese");
+    let chinese = stage.play().pop().unwrap();
+    assert!(chinese.b.is_none() && chinese.a.contains('猫'), "{chinese:?}");
+    choose(&mut stage, "Chinese, with multilingual-other");
+    let requests = stage.requests();
+    assert!(matches!(&requests[0].job, Job::Load(folder) if folder.ends_with("models/other")), "{requests:?}");
+}

@@ -8,11 +8,13 @@ use super::experiments::Kind;
 use super::file_dialog::{Asks, Field};
 use super::share::Copied;
 use crate::figure::CurvesFigure;
-use crate::run::{Edit, HeadId, HeadPattern, ViewSpec};
+use crate::run::{Edit, HeadId, HeadPattern, Texts, ViewSpec};
 
 /// What drawing asks for; carried out once the frame is drawn.
 #[derive(Debug, Clone)]
 pub enum Action {
+    /// Puts texts in the place of those that are typed.
+    Type(Texts),
     Choose(HeadId),
     Copy(ViewSpec, Copied),
     ResetZoom,

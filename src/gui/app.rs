@@ -11,6 +11,7 @@ use super::action::{Action, patterns};
 use super::controls;
 use super::conversation::Conversation;
 use super::edits;
+use super::examples;
 use super::experiments::Experiments;
 use super::file_dialog::{Asks, FileDialog};
 use super::grid::{Grid, Shown};
@@ -20,7 +21,7 @@ use super::output::{Output, Search};
 use super::prune::PruneWindow;
 use super::ranking;
 use super::recent::RecentModels;
-use super::status;
+use super::status::{self, multilingual};
 use super::surgery::Surgery;
 use super::text_boxes::TextBoxes;
 use super::workshop::Workshop;
@@ -316,7 +317,9 @@ impl eframe::App for HeadlightApp {
         Panel::top("texts").show(ui, |ui| {
             ui.add_space(4.0);
             let model = self.conversation.model().cloned();
-            self.boxes.show(ui, model.as_ref().map_or(&[], |model| &model.prefixes));
+            let multilingual = multilingual(&self.models, model.as_deref());
+            let examples = |ui: &mut Ui| examples::menu(ui, multilingual, &mut actions_left);
+            self.boxes.show(ui, model.as_ref().map_or(&[], |model| &model.prefixes), examples);
             ui.add_space(4.0);
         });
         Panel::bottom("status").show(ui, |ui| {

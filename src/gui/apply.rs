@@ -21,6 +21,7 @@ use crate::session::{ModelName, SavedEdit, Session};
 impl HeadlightApp {
     pub(super) fn apply(&mut self, ctx: &Context, action: Action) {
         match action {
+            Action::Type(texts) => self.boxes.put(texts),
             Action::Choose(head) => {
                 self.view.head = head;
                 self.selection.clear();

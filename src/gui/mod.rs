@@ -7,6 +7,7 @@ mod apply;
 mod controls;
 mod conversation;
 mod edits;
+mod examples;
 mod experiments;
 mod file_dialog;
 mod grid;

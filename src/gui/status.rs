@@ -1,6 +1,7 @@
 //! The status line and the notices above the map.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use egui::{RichText, ScrollArea, Ui, Window};
 
@@ -129,10 +130,8 @@ impl HeadlightApp {
             ui.label(RichText::new(format!("⚠ {notice}")).color(warning));
         }
         let unknown = self.shown().is_some_and(|run| run.input.unknown_notice().is_some());
-        let own = self.conversation.model().map(|model| model.folder.as_path());
-        let multilingual =
-            |(name, folder): &&(String, PathBuf)| name.contains("multilingual") && Some(folder.as_path()) != own;
-        if let Some((name, folder)) = self.models.iter().find(multilingual).filter(|_| unknown)
+        let own = self.conversation.model().map(Arc::as_ref);
+        if let Some((name, folder)) = multilingual(&self.models, own).filter(|_| unknown)
             && ui.button(format!("Switch to {name}")).on_hover_text("It reads about 100 languages").clicked()
         {
             actions.push(Action::OpenModel(folder.clone()));
@@ -142,6 +141,15 @@ impl HeadlightApp {
             ui.label(RichText::new(format!("⚠ {trouble}")).color(error));
         }
     }
+}
+
+/// A model of many languages that was found and is not in use.
+pub(super) fn multilingual<'a>(
+    models: &'a [(String, PathBuf)],
+    own: Option<&ModelInfo>,
+) -> Option<&'a (String, PathBuf)> {
+    let own = own.map(|model| model.folder.as_path());
+    models.iter().find(|(name, folder)| name.contains("multilingual") && Some(folder.as_path()) != own)
 }
 
 /// How far the opening of a model has come.

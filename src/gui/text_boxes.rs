@@ -1,6 +1,6 @@
 //! Where the reader types one sentence or a pair.
 
-use egui::{ComboBox, Event, FontId, ImeEvent, TextEdit, Ui};
+use egui::{ComboBox, Event, FontId, ImeEvent, Sides, TextEdit, Ui};
 
 use super::marks::widest;
 use crate::run::{Prefix, Texts};
@@ -30,8 +30,13 @@ impl TextBoxes {
         (!self.composing).then(|| Texts { a: with(&self.prefixes[0], &self.a), b })
     }
 
-    /// `offered` are the prefixes that the model knows.
-    pub fn show(&mut self, ui: &mut Ui, offered: &[Prefix]) {
+    /// Texts in the place of those that are typed.
+    pub fn put(&mut self, texts: Texts) {
+        (self.a, self.b) = (texts.a, texts.b.unwrap_or_default());
+    }
+
+    /// `offered` are the prefixes that the model knows; `beside` draws what stands behind the first box.
+    pub fn show(&mut self, ui: &mut Ui, offered: &[Prefix], beside: impl FnOnce(&mut Ui)) {
         for chosen in &mut self.prefixes {
             // Another model has others.
             *chosen = chosen.take().filter(|prefix| offered.contains(prefix));
@@ -40,7 +45,12 @@ impl TextBoxes {
         let (first, second) = ("Sentence", "Second sentence");
         let font = FontId::proportional(14.0);
         let column = widest(ui.painter(), [first, second].into_iter(), &font) + 8.0;
-        field(ui, first, "type here, and every head's attention follows", &mut self.a, column, (first_prefix, offered));
+        let hint = "type here, and every head's attention follows";
+        Sides::new().shrink_left().show(
+            ui,
+            |ui| field(ui, first, hint, &mut self.a, column, (first_prefix, offered)),
+            beside,
+        );
         field(ui, second, "optional: makes a pair", &mut self.b, column, (second_prefix, offered));
         self.watch_input_method(ui);
     }

@@ -1,0 +1,74 @@
+//! Sentences to begin with, one click away.
+
+use std::path::PathBuf;
+
+use egui::Ui;
+
+use super::action::Action;
+use crate::run::Texts;
+
+struct Example {
+    name: &'static str,
+    help: &'static str,
+    a: &'static str,
+    b: Option<&'static str>,
+}
+
+impl Example {
+    fn texts(&self) -> Texts {
+        Texts { a: self.a.to_owned(), b: self.b.map(str::to_owned) }
+    }
+}
+
+const EXAMPLES: [Example; 4] = [
+    Example {
+        name: "Coreference",
+        help: "Which head links “it” to “animal”?",
+        a: "The animal didn't cross the street because it was too tired.",
+        b: None,
+    },
+    Example {
+        name: "Agreement",
+        help: "Which head links “are” to “keys”, past the nearer “cabinet”?",
+        a: "The keys to the old cabinet are on the table.",
+        b: None,
+    },
+    Example {
+        name: "Negation",
+        help: "Which head links “not” to what it denies?",
+        a: "The film was not good, but the music was.",
+        b: None,
+    },
+    Example {
+        name: "Sentence pair",
+        help: "Two questions that mean the same, read together",
+        a: "How old are you?",
+        b: Some("What is your age?"),
+    },
+];
+
+const CHINESE: Example =
+    Example {
+        name: "Chinese", help: "Which head links “它” to “小猫”?", a: "小猫坐在垫子上，因为它累了。", b: None
+    };
+
+/// The menu. `multilingual` is a model that reads Chinese, where one is there that is not in use.
+pub fn menu(ui: &mut Ui, multilingual: Option<&(String, PathBuf)>, actions: &mut Vec<Action>) {
+    let menu = ui.menu_button("Examples", |ui| {
+        for example in EXAMPLES.iter().chain([&CHINESE]) {
+            if ui.button(example.name).on_hover_text(example.help).clicked() {
+                actions.push(Action::Type(example.texts()));
+                ui.close();
+            }
+        }
+        if let Some((name, folder)) = multilingual {
+            let button = ui.button(format!("Chinese, with {name}"));
+            if button.on_hover_text("Opens that model, which reads about 100 languages").clicked() {
+                actions.push(Action::Type(CHINESE.texts()));
+                actions.push(Action::OpenModel(folder.clone()));
+                ui.close();
+            }
+        }
+    });
+    menu.response.on_hover_text("Sentences to begin with");
+}
