@@ -292,7 +292,7 @@ fn a_failure_ends_with_1_and_names_its_cause() {
         (&["models", "--model", "tests"], "no config.json"),
         (
             &["heatmap", "--model", &tiny, "--text", "a", "--head", "0.0", "--out", "a.png", "--queries", "0..9"],
-            "no tokens 0..9: this text has 0..3",
+            "no tokens 0..9: this picture has 0..3",
         ),
     ];
     for (arguments, wanted) in cases {

@@ -7,7 +7,7 @@ mod support;
 
 use headlight::figure::{Palette, Pixels};
 use headlight::model::Model;
-use headlight::run::{ColorMap, HeadId, MapRange};
+use headlight::run::{ColorMap, HeadId};
 use support::{on_ci, single};
 
 const TEXT: &str = "the cat sat on the mat.";
@@ -60,7 +60,7 @@ fn expected(text: &str, head: HeadId) -> (usize, Vec<Cell>) {
     let model = Model::open(&support::tiny_model()).unwrap();
     let run = model.run(model.tokenize(&single(text)).unwrap(), &mut ()).unwrap();
     let palette = Palette::new(ColorMap::YlGnBu);
-    let upper = MapRange::Head.upper(&run.attention, head).unwrap();
+    let upper = run.attention.head(head).unwrap().iter().copied().fold(0.0, f32::max);
     let map = run.attention.head(head).unwrap();
     (map.nrows(), map.iter().map(|weight| palette.at(weight / upper)).collect())
 }

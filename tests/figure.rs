@@ -121,7 +121,7 @@ fn a_part_of_the_map_is_drawn_with_its_own_labels() {
     assert!(drawn.contains("queries 1..3 and keys 3..4 of 6 tokens"));
     for wrong in [range(3, 3), range(4, 2), range(0, 7)] {
         let error = HeatmapFigure::new(&run, &part(wrong, range(0, 1))).draw().unwrap_err().to_string();
-        assert_eq!(error, format!("there are no tokens {wrong}: this text has 0..6"));
+        assert_eq!(error, format!("there are no tokens {wrong}: this picture has 0..6"));
     }
 }
 

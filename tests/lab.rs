@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use headlight::engine::Experiment;
 use headlight::lab::{
-    Curve, Example, GradientImportance, Importance, LeaveOneOut, Nearest, NearestOutcome, Order, Sensitivity, Sweep,
-    SweepOutcome, Target, gradients,
+    CellOrigin, Curve, Example, GradientImportance, Importance, Inside, LeaveOneOut, Nearest, NearestOutcome, Order,
+    Sensitivity, Sweep, SweepOutcome, Target, gradients,
 };
 use headlight::metrics::cosine;
-use headlight::model::{Batch, Encoder, Model, ModelError};
-use headlight::run::{Edit, HeadId, Texts};
+use headlight::model::{Batch, Encoder, Model, ModelError, Sources};
+use headlight::run::{Edit, HeadId, Recipe, Texts};
 
 fn nearest(edits: &[&str]) -> Nearest {
     Nearest {
@@ -190,4 +190,47 @@ fn gradient_importance_is_the_mean_of_absolute_values_scaled_in_each_layer() {
     let silent = silent.downcast::<Sensitivity>().unwrap();
     assert_eq!(silent.silent, [0, 1, 2], "{:?}", silent.raw);
     assert!(silent.normalized.iter().all(|value| *value == 0.0));
+}
+
+#[test]
+fn a_look_inside_a_cell_gives_the_numbers_of_the_run() {
+    let folders = ["roberta-masked-lm", "deberta-v3-masked-lm", "modernbert-masked-lm", "mpnet-masked-lm"];
+    let families = folders.map(|name| support::clone_root().join("tests/golden/families").join(name));
+    for folder in [support::tiny_model()].into_iter().chain(families) {
+        // Any tokenizer does: only the numbers matter.
+        let copy = tempfile::tempdir().unwrap();
+        for file in ["config.json", "model.safetensors"] {
+            std::fs::copy(folder.join(file), copy.path().join(file)).unwrap();
+        }
+        let words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\nsat\n";
+        std::fs::write(copy.path().join("vocab.txt"), words).unwrap();
+        let model = Model::open(copy.path()).unwrap();
+        let head = HeadId::new(1, 1);
+        for edits in [Vec::new(), vec!["1.1=cut:2>0".parse().unwrap()]] {
+            let recipe = Recipe { edits, ..Recipe::plain(Texts::single("the cat sat")) };
+            let run = model.run_recipe(&recipe, &mut Sources::default()).unwrap();
+            let mut look = Inside { recipe, head, query: 2, key: 1 };
+            let origin = *look.run(&model, &mut |_| Ok(())).unwrap().downcast::<CellOrigin>().unwrap();
+            let row = run.attention.head(head).unwrap().row(2).to_vec();
+            let near = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6);
+            assert!(near(&origin.weights, &row), "{:?} {row:?}", origin.weights);
+            // The scores' softmax is the row, and without edits they are q · k / √d in BERT.
+            let powers: Vec<f32> = origin.scores.iter().map(|score| score.exp()).collect();
+            let sum: f32 = powers.iter().sum();
+            assert!(near(&powers.iter().map(|power| power / sum).collect::<Vec<_>>(), &row));
+            assert!((origin.by_dimension().iter().sum::<f32>() - origin.products[1]).abs() < 1e-4);
+            let plain = matches!(model.info().family.as_str(), "bert" | "roberta");
+            assert_eq!(origin.beside(1).abs() < 1e-5, plain, "{}: {}", model.info().family, origin.beside(1));
+            // What the head adds is its context through its part of W_O.
+            let context = run.context[1].index_axis(ndarray::Axis(0), 1).row(2).to_vec();
+            let output = model.encoder().head_output(1, 1).unwrap();
+            let added = output.f_mv(&tch::Tensor::from_slice(&context)).unwrap();
+            let length = f64::try_from(added.f_norm().unwrap()).unwrap() as f32;
+            assert!((origin.total - length).abs() < 1e-5, "{} {length}", origin.total);
+        }
+    }
+    let model = Model::open(&support::tiny_model()).unwrap();
+    let far = Inside { recipe: Recipe::plain(Texts::single("a")), head: HeadId::default(), query: 9, key: 0 };
+    let error = far.clone().run(&model, &mut |_| Ok(())).unwrap_err().to_string();
+    assert!(error.contains("tokens 0 to 2"), "{error}");
 }

@@ -7,7 +7,10 @@ use rayon::prelude::*;
 use super::input::{InputArgs, ModelArgs};
 use super::print;
 use crate::figure::{FileKind, HeatmapFigure};
-use crate::run::{ColorMap, Crop, HeadId, MapRange, Run, TokenRange, ViewSpec};
+use crate::metrics::Frame;
+use crate::run::{
+    ColorMap, ColorScale, Crop, HeadId, MapRange, Pooled, Reading, Run, Segments, Specials, TokenRange, Units, ViewSpec,
+};
 
 #[derive(Debug, Args)]
 pub struct HeatmapArgs {
@@ -16,8 +19,11 @@ pub struct HeatmapArgs {
     #[command(flatten)]
     input: InputArgs,
     /// The head to draw, written layer.head, both counted from 0.
-    #[arg(long, value_name = "LAYER.HEAD", required_unless_present = "all", requires = "out")]
+    #[arg(long, value_name = "LAYER.HEAD", required_unless_present_any = ["all", "pool"], requires = "out")]
     head: Option<HeadId>,
+    /// Draw several heads as one, their mean or the greatest of their weights: mean:0.1,3.4 or max:0.1,3.4.
+    #[arg(long, value_name = "POOLED", conflicts_with_all = ["head", "all"], requires = "out")]
+    pool: Option<Pooled>,
     /// The picture to write; its ending says what kind: .png or .svg.
     #[arg(long, value_name = "FILE", conflicts_with = "all")]
     out: Option<PathBuf>,
@@ -30,9 +36,21 @@ pub struct HeatmapArgs {
     /// YlGnBu, viridis, magma, cividis or greys.
     #[arg(long, value_name = "MAP", default_value = "YlGnBu")]
     colors: ColorMap,
-    /// What the colours' upper end stands for: the head's own largest weight, that of all heads, or 1.
-    #[arg(long, value_enum, default_value = "head")]
-    range: RangeArg,
+    /// What the colours' upper end stands for: the largest weight of the head, its layer or all heads, 1 (unit), or a weight.
+    #[arg(long, value_name = "head|layer|all|unit|WEIGHT", default_value = "head")]
+    range: MapRange,
+    /// How colours follow weights.
+    #[arg(long, value_name = "linear|sqrt|log", default_value = "linear")]
+    scale: ColorScale,
+    /// Rows and columns are pieces, or words: weights to the pieces of a word add up, those from them are averaged.
+    #[arg(long, value_name = "pieces|words", default_value = "pieces")]
+    units: Units,
+    /// Special tokens such as [CLS]: show them, hide them, or hide them and divide each row by what is left.
+    #[arg(long, value_name = "show|hide|renormalise", default_value = "show")]
+    special: Specials,
+    /// Of a pair, only the queries of one text and the keys of one.
+    #[arg(long, value_name = "all|a-to-a|a-to-b|b-to-a|b-to-b", default_value = "all")]
+    segments: Segments,
     /// Draw only these queries (rows): first..end, counted from 0.
     #[arg(long, value_name = "FIRST..END")]
     queries: Option<TokenRange>,
@@ -44,20 +62,9 @@ pub struct HeatmapArgs {
     dpi: u16,
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum RangeArg {
-    Head,
-    All,
-    Unit,
-}
-
-impl From<RangeArg> for MapRange {
-    fn from(range: RangeArg) -> Self {
-        match range {
-            RangeArg::Head => Self::Head,
-            RangeArg::All => Self::All,
-            RangeArg::Unit => Self::Unit,
-        }
+impl HeatmapArgs {
+    fn reading(&self) -> Reading {
+        Reading { units: self.units, specials: self.special, segments: self.segments }
     }
 }
 
@@ -66,15 +73,28 @@ pub fn perform(args: &HeatmapArgs) -> Result<()> {
     let kind = args.out.as_deref().map(FileKind::of).transpose()?;
     let model = args.input.open(&args.model)?;
     let (layers, heads) = (model.info().layers, model.info().heads);
-    if let Some(head) = args.head {
+    let pooled = args.pool.iter().flat_map(|pooled| &pooled.heads);
+    for head in args.head.iter().chain(pooled) {
         head.within(layers, heads)?;
     }
     let run = args.input.run(&model)?;
-    let all = TokenRange { start: 0, end: run.attention.tokens() };
-    let crop = (args.queries.is_some() || args.keys.is_some())
-        .then(|| Crop { queries: args.queries.unwrap_or(all), keys: args.keys.unwrap_or(all) });
-    let view = |head| ViewSpec { head, colors: args.colors, range: args.range.into(), crop };
-    match (args.head, args.out.as_deref().zip(kind), &args.out_dir) {
+    let frame = Frame::of(&run.input, args.reading());
+    let all = |end| TokenRange { start: 0, end };
+    let crop = (args.queries.is_some() || args.keys.is_some()).then(|| Crop {
+        queries: args.queries.unwrap_or(all(frame.rows.len())),
+        keys: args.keys.unwrap_or(all(frame.columns.len())),
+    });
+    let view = |head| ViewSpec {
+        head,
+        pooled: args.pool.clone(),
+        reading: args.reading(),
+        colors: args.colors,
+        scale: args.scale,
+        range: args.range,
+        crop,
+    };
+    let head = args.head.or_else(|| args.pool.as_ref()?.heads.first().copied());
+    match (head, args.out.as_deref().zip(kind), &args.out_dir) {
         (Some(head), Some((out, kind)), _) => {
             draw(&run, &view(head), out, kind, args.dpi)?;
             print(&format!("{}\n", out.display()));

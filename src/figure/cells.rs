@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use ndarray::{ArrayView1, ArrayView2};
 
-use super::Palette;
+use super::Tint;
 
 /// The cells of a map as pixels: one cell, one pixel, or one pixel for a block of cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,14 +17,14 @@ pub struct Cells {
 /// it.
 pub const NOTHING: [u8; 3] = [160, 150, 150];
 
-/// Paints a map, `upper` being the value of the palette's last colour. A map with more than `most` cells along a side is
-/// pooled by maximum, so that a thin line stays visible.
-pub fn paint(map: ArrayView2<'_, f32>, upper: f32, palette: &Palette, most: usize) -> Cells {
+/// Paints a map. One with more than `most` cells along a side is pooled by the value farthest from 0, so that a thin line
+/// stays visible.
+pub fn paint(map: ArrayView2<'_, f32>, tint: &Tint, most: usize) -> Cells {
     let (rows, columns) = map.dim();
     let (height, width) = (rows.min(most), columns.min(most));
     let mut rgb = Vec::with_capacity(width * height * 3);
     if (height, width) == (rows, columns) {
-        rgb.extend(map.iter().flat_map(|value| palette.at(value / upper)));
+        rgb.extend(map.iter().flat_map(|value| tint.at(*value)));
         return Cells { width, height, rgb };
     }
     let mut pooled = vec![0f32; width];
@@ -33,17 +33,19 @@ pub fn paint(map: ArrayView2<'_, f32>, upper: f32, palette: &Palette, most: usiz
         for row in block(y, height, rows) {
             for (column, value) in map.row(row).iter().enumerate() {
                 let x = column * width / columns;
-                pooled[x] = pooled[x].max(*value);
+                if value.abs() > pooled[x].abs() {
+                    pooled[x] = *value;
+                }
             }
         }
-        rgb.extend(pooled.iter().flat_map(|value| palette.at(value / upper)));
+        rgb.extend(pooled.iter().flat_map(|value| tint.at(*value)));
     }
     Cells { width, height, rgb }
 }
 
 /// As [`paint`], for attention `[query, key]`: a row that is all zero is painted in [`NOTHING`].
-pub fn paint_attention(map: ArrayView2<'_, f32>, upper: f32, palette: &Palette, most: usize) -> Cells {
-    let mut cells = paint(map, upper, palette, most);
+pub fn paint_attention(map: ArrayView2<'_, f32>, tint: &Tint, most: usize) -> Cells {
+    let mut cells = paint(map, tint, most);
     for y in 0..cells.height {
         if block(y, cells.height, map.nrows()).all(|row| is_dead(map.row(row))) {
             let line = y * cells.width * 3..(y + 1) * cells.width * 3;
@@ -68,18 +70,18 @@ mod tests {
     use ndarray::Array2;
 
     use super::*;
-    use crate::run::ColorMap;
+    use crate::run::{ColorMap, ColorScale};
 
     #[test]
     fn pooling_keeps_a_single_bright_cell_and_its_place() {
-        let palette = Palette::new(ColorMap::YlGnBu);
+        let tint = Tint::new(ColorMap::YlGnBu, 1.0, ColorScale::Linear);
         for (query, key) in [(0, 0), (299, 0), (150, 299), (17, 203)] {
             let mut map = Array2::from_elem((300, 300), 1e-6);
             map[[query, key]] = 1.0;
-            let cells = paint(map.view(), 1.0, &palette, 64);
+            let cells = paint(map.view(), &tint, 64);
             assert_eq!((cells.width, cells.height, cells.rgb.len()), (64, 64, 64 * 64 * 3));
             let bright: Vec<usize> =
-                cells.rgb.chunks(3).enumerate().filter(|(_, rgb)| **rgb == palette.at(1.0)).map(|(i, _)| i).collect();
+                cells.rgb.chunks(3).enumerate().filter(|(_, rgb)| **rgb == tint.at(1.0)).map(|(i, _)| i).collect();
             assert_eq!(bright.len(), 1, "{query} → {key}");
             let (y, x) = (bright[0] / 64, bright[0] % 64);
             assert!(y.abs_diff(query * 64 / 300) <= 1 && x.abs_diff(key * 64 / 300) <= 1);
@@ -90,15 +92,18 @@ mod tests {
     fn a_row_that_attends_to_nothing_has_a_colour_of_its_own() {
         for map in ColorMap::ALL {
             let near = |rgb: &[u8; 3]| rgb.iter().zip(NOTHING).all(|(a, b)| a.abs_diff(b) < 8);
-            assert!(!Palette::new(map).steps().iter().any(near) || map == ColorMap::Greys, "{map}");
+            assert!(
+                !Tint::new(map, 1.0, ColorScale::Linear).steps().iter().any(near) || map == ColorMap::Greys,
+                "{map}"
+            );
         }
-        let palette = Palette::new(ColorMap::YlGnBu);
+        let tint = Tint::new(ColorMap::YlGnBu, 1.0, ColorScale::Linear);
         let mut map = Array2::from_elem((4, 4), 0.25);
         map.row_mut(2).fill(0.0);
-        let painted = |most| paint_attention(map.view(), 1.0, &palette, most);
+        let painted = |most| paint_attention(map.view(), &tint, most);
         assert_eq!(painted(8).rgb[2 * 12..3 * 12], NOTHING.repeat(4));
-        assert_eq!(painted(8).rgb[..12], palette.at(0.25).repeat(4));
+        assert_eq!(painted(8).rgb[..12], tint.at(0.25).repeat(4));
         map.row_mut(3).fill(0.0);
-        assert_eq!(paint_attention(map.view(), 1.0, &palette, 2).rgb[6..], NOTHING.repeat(2));
+        assert_eq!(paint_attention(map.view(), &tint, 2).rgb[6..], NOTHING.repeat(2));
     }
 }

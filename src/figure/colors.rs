@@ -25,6 +25,14 @@ impl Palette {
         Self(std::array::from_fn(|step| color(map, step as f64 / 255.0)))
     }
 
+    /// ColorBrewer's red and blue, which readers who cannot tell red from green tell apart: blue below the middle.
+    pub fn diverging() -> Self {
+        Self(std::array::from_fn(|step| {
+            let color = colorous::RED_BLUE.eval_continuous(1.0 - step as f64 / 255.0);
+            [color.r, color.g, color.b]
+        }))
+    }
+
     /// The colour of a share of the range; what lies outside 0 to 1 takes the nearest end, NaN the lower one.
     pub fn at(&self, share: f32) -> Rgb {
         // A float that is out of range or NaN becomes the nearest integer or 0.

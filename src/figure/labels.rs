@@ -1,4 +1,5 @@
-use crate::run::{Input, Token};
+use crate::metrics::Unit;
+use crate::run::{ColorScale, HeadId, Input, Segments, Specials, Token, Units, ViewSpec};
 
 /// A label that can be drawn: characters that XML forbids, and others without a shape, become visible stand-ins.
 pub fn printable(text: &str) -> String {
@@ -14,9 +15,56 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
-/// One label a token: the vocabulary's piece as people read it. An unknown piece shows the text that it stands for beside it.
-pub fn token_labels(input: &Input) -> Vec<String> {
-    input.tokens.iter().map(|token| label(input, token)).collect()
+/// The label of a row or column: the vocabulary's piece as people read it, or the word as it was typed. An unknown piece
+/// shows the text that it stands for beside it.
+pub fn unit_label(input: &Input, unit: &Unit) -> String {
+    match &input.tokens[unit.clone()] {
+        [token] => label(input, token),
+        tokens => {
+            let joined = || tokens.iter().map(|token| token.label().trim_start_matches("##")).collect();
+            printable(&input.source(unit.clone()).map_or_else(joined, str::to_owned))
+        }
+    }
+}
+
+/// Labels of rows or columns.
+pub fn unit_labels(input: &Input, units: &[Unit]) -> Vec<String> {
+    units.iter().map(|unit| unit_label(input, unit)).collect()
+}
+
+/// What a view shows: “layer 3, head 4” or “mean of heads 0.1, 3.4”.
+pub fn view_name(view: &ViewSpec) -> String {
+    let HeadId { layer, head } = view.head;
+    match &view.pooled {
+        None => format!("layer {layer}, head {head}"),
+        Some(pooled) => {
+            let (first, rest) = pooled.heads.split_at(pooled.heads.len().min(6));
+            let named: Vec<String> = first.iter().map(HeadId::to_string).collect();
+            let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+            format!("{} of heads {}{more}", pooled.by.name(), named.join(", "))
+        }
+    }
+}
+
+/// How a view reads its map, where that is not the plain way: what must be told beside the picture.
+pub fn reading_notes(view: &ViewSpec) -> Vec<String> {
+    let reading = view.reading;
+    let mut notes = Vec::new();
+    if reading.units == Units::Words {
+        notes.push("words: weights to pieces add up, from pieces are averaged".to_owned());
+    }
+    match reading.specials {
+        Specials::Show => {}
+        Specials::Hide => notes.push("special tokens hidden: rows sum to less than 1".to_owned()),
+        Specials::Renormalise => notes.push("special tokens hidden, rows renormalised".to_owned()),
+    }
+    if reading.segments != Segments::All {
+        notes.push(format!("segments {} alone", reading.segments.name()));
+    }
+    if view.scale != ColorScale::Linear {
+        notes.push(format!("{} colours", view.scale.name()));
+    }
+    notes
 }
 
 fn label(input: &Input, token: &Token) -> String {

@@ -5,17 +5,22 @@
 
 mod cells;
 mod colors;
+mod comparison;
 mod curves;
 mod error;
 mod fonts;
 mod heatmap;
 mod labels;
+mod panel;
 mod render;
+mod tint;
 
 pub use cells::{Cells, NOTHING, paint, paint_attention};
 pub use colors::{Palette, Rgb};
+pub use comparison::ComparisonFigure;
 pub use curves::{CurvesFigure, Line};
 pub use error::FigureError;
-pub use heatmap::{HeatmapFigure, axis, ticks};
-pub use labels::{every_nth, printable, token_labels};
-pub use render::{FileKind, Pixels, Png, Svg};
+pub use heatmap::{HeatmapFigure, axis};
+pub use labels::{every_nth, printable, reading_notes, unit_label, unit_labels, view_name};
+pub use render::{FileKind, Pixels, Png, Svg, word_picture};
+pub use tint::Tint;

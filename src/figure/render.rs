@@ -2,7 +2,8 @@ use std::path::Path;
 
 use resvg::{tiny_skia, usvg};
 
-use super::{FigureError, fonts};
+use super::fonts::{self, drawable};
+use super::{FigureError, printable};
 use crate::run::write_bytes;
 
 /// A drawn figure.
@@ -94,6 +95,33 @@ impl Svg {
         resvg::render(&tree, tiny_skia::Transform::from_scale(scale, scale), &mut pixmap.as_mut());
         Ok(pixmap)
     }
+}
+
+/// A word alone, white on nothing, in a sans-serif face of so many pixels: RGBA, multiplied by its alpha.
+///
+/// # Errors
+/// [`FigureError::Render`] if no font has its letters.
+pub fn word_picture(text: &str, size: f32) -> Result<Pixels, FigureError> {
+    let failed = |error: usvg::Error| FigureError::Render(error.to_string());
+    let text = escape(&drawable(&printable(text)));
+    let document = |width: f32| {
+        format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"><text id="w" x="0" y="{base}" font-family="sans-serif" font-size="{size}" fill="white">{text}</text></svg>"#,
+            height = (size * 1.35).ceil(),
+            base = size,
+        )
+    };
+    let measured = usvg::Tree::from_str(&document(10.0), &fonts::options()).map_err(failed)?;
+    let bounds = measured.node_by_id("w").map(|node| node.abs_bounding_box());
+    let bounds = bounds.ok_or_else(|| FigureError::Render("no font has its letters".into()))?;
+    let tree = usvg::Tree::from_str(&document(bounds.width().ceil().max(1.0)), &fonts::options()).map_err(failed)?;
+    let size = tree.size().to_int_size();
+    let mut pixmap = tiny_skia::Pixmap::new(size.width(), size.height())
+        .ok_or_else(|| FigureError::Render("the word is too long".into()))?;
+    // A text that runs leftward may begin left of its own x.
+    resvg::render(&tree, tiny_skia::Transform::from_translate(-bounds.x(), 0.0), &mut pixmap.as_mut());
+    let (width, height) = (pixmap.width() as usize, pixmap.height() as usize);
+    Ok(Pixels { width, height, rgba: pixmap.take() })
 }
 
 /// The width of each text in a sans-serif face of so many pixels, as it will be shaped.

@@ -6,8 +6,13 @@ use std::sync::Arc;
 
 use super::experiments::Kind;
 use super::file_dialog::{Asks, Field};
+use super::panes::Pane;
+use super::pins::Pin;
 use super::share::Copied;
+use super::thumbnails::ThumbnailsKey;
 use crate::figure::CurvesFigure;
+use crate::lab::Inside;
+use crate::metrics::HeadMetric;
 use crate::run::{Edit, HeadId, HeadPattern, Texts, ViewSpec};
 
 /// What drawing asks for; carried out once the frame is drawn.
@@ -21,10 +26,25 @@ pub enum Action {
     /// Adds a head to the selection, or takes it out.
     Select(HeadId),
     ClearSelection,
+    /// Selects all heads of a pattern, in the place of the selection or beside it.
+    SelectAll(HeadPattern, bool),
+    PaintThumbnails(ThumbnailsKey),
+    /// Colours the grid by a number for each head, or by its maps again.
+    Measure(Option<HeadMetric>),
+    ShowPane(Pane),
+    HidePane(Pane),
+    ResetLayout,
+    /// Holds the head that is looked at on side A, and shows the comparison.
+    Compare,
     ToggleZero(Vec<HeadPattern>),
     /// Adds edits in one step.
     Edit(Vec<Edit>),
-    ToggleCut(Edit),
+    /// Cuts edges, or takes the cuts back if all of them are there.
+    ToggleCuts(Vec<Edit>),
+    /// Holds on to a token or a cell, or lets go of it.
+    PinToken(Pin),
+    /// Works out how a cell came to be.
+    LookInside(Inside),
     Scale(HeadPattern, f32),
     /// Switches an edit off or on, by its place in the list.
     SwitchEdit(usize),

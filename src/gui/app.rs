@@ -4,29 +4,35 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use egui::{CentralPanel, Context, Key, Modifiers, Panel, RichText, ScrollArea, Sides, Ui};
+use egui::{CentralPanel, Context, Frame, Key, Modifiers, Panel, Sides, Ui};
+use egui_tiles::Tree;
 use ndarray::Array2;
 
 use super::action::{Action, patterns};
+use super::compare::Compare;
 use super::controls;
 use super::conversation::Conversation;
-use super::edits;
 use super::examples;
 use super::experiments::Experiments;
-use super::file_dialog::{Asks, FileDialog};
-use super::grid::{Grid, Shown};
+use super::file_dialog::FileDialog;
+use super::grid::Grid;
 use super::heatmap::Heatmap;
 use super::hub::HubWindow;
-use super::output::{Output, Search};
+use super::inside::InsideView;
+use super::lines::Lines;
+use super::output::Output;
+use super::panes::{self, Pane, Views};
+use super::pins::Pin;
+use super::prose::Prose;
 use super::prune::PruneWindow;
-use super::ranking;
 use super::recent::RecentModels;
 use super::status::{self, multilingual};
 use super::surgery::Surgery;
 use super::text_boxes::TextBoxes;
 use super::workshop::Workshop;
 use crate::engine::Link;
-use crate::run::{ColorMap, HeadId, MapRange, Recipe, Run, Texts, ViewSpec};
+use crate::metrics::HeadMetric;
+use crate::run::{HeadId, PoolBy, Pooled, Recipe, Run, Texts, ViewSpec};
 use crate::session::Session;
 
 /// What the window opens with.
@@ -55,6 +61,21 @@ impl Masks {
     }
 }
 
+/// A run that the reader keeps, with the head that was looked at.
+#[derive(Debug, Clone)]
+pub(super) struct Pinned {
+    pub run: Arc<Run>,
+    pub head: HeadId,
+}
+
+const LAYOUT: &str = "layout";
+
+/// The places of views as they were left; the usual ones where nothing was kept, or by another version.
+fn kept_layout(storage: Option<&dyn eframe::Storage>) -> Tree<Pane> {
+    let kept = storage.and_then(|storage| eframe::get_value(storage, LAYOUT));
+    kept.filter(panes::is_whole).unwrap_or_else(panes::default_layout)
+}
+
 /// The program's window.
 pub struct HeadlightApp {
     pub(super) conversation: Conversation,
@@ -63,16 +84,29 @@ pub struct HeadlightApp {
     pub(super) view: ViewSpec,
     /// Heads that the same is done to.
     pub(super) selection: BTreeSet<HeadId>,
-    grid: Grid,
+    /// The places of the views.
+    pub(super) layout: Tree<Pane>,
+    pub(super) grid: Grid,
     pub(super) heatmap: Heatmap,
+    pub(super) lines: Lines,
+    pub(super) prose: Prose,
+    pub(super) compare: Compare,
+    pub(super) inside: InsideView,
     pub(super) workshop: Workshop,
     pub(super) output: Output,
     pub(super) surgery: Surgery,
     pub(super) experiments: Experiments,
     pub(super) pruning: PruneWindow,
     pub(super) hub: HubWindow,
-    /// The run that heads are patched from.
-    pub(super) pinned: Option<Arc<Run>>,
+    /// The token or cell that the reader holds on to.
+    pub(super) held: Option<Pin>,
+    /// The run and the head that were pinned.
+    pub(super) pinned: Option<Pinned>,
+    /// How the selected heads are shown as one map, if they are.
+    pub(super) pool: Option<PoolBy>,
+    /// The number that the grid's colours tell in place of weights.
+    pub(super) metric: Option<HeadMetric>,
+    pub(super) measured: Option<(Arc<Run>, HeadMetric, Array2<f32>)>,
     /// The plain model's run is shown, whatever is edited.
     pub(super) shows_plain: bool,
     /// The grid shows what the ranking found in place of maps.
@@ -98,15 +132,24 @@ impl HeadlightApp {
             masks: Masks::default(),
             view: ViewSpec::default(),
             selection: BTreeSet::new(),
+            layout: kept_layout(storage),
             grid: Grid::default(),
             heatmap: Heatmap::default(),
+            lines: Lines::default(),
+            prose: Prose::default(),
+            compare: Compare::default(),
+            inside: InsideView::default(),
             workshop: Workshop::default(),
             output: Output::default(),
             surgery: Surgery::default(),
             experiments: Experiments::default(),
             pruning: PruneWindow::default(),
             hub: HubWindow::default(),
+            held: None,
             pinned: None,
+            pool: None,
+            metric: None,
+            measured: None,
             shows_plain: false,
             shows_effects: false,
             movement: None,
@@ -136,14 +179,13 @@ impl HeadlightApp {
         if let Some(model) = self.conversation.take_opened() {
             self.recent.add(&model.folder);
         }
-        if let Some(pinned) = self.conversation.take_pinned() {
-            self.pinned = Some(pinned);
+        if let Some(run) = self.conversation.take_pinned() {
+            self.pinned = Some(Pinned { run, head: self.view.head });
         }
         self.take_finished(ctx);
     }
 
-    /// Another model may have fewer heads than the one that was looked at, and its heads cannot be patched from a run of
-    /// the other.
+    /// Another model may have fewer heads than the one that was looked at, and another text fewer tokens.
     fn keep_within(&mut self) {
         let Some(run) = self.conversation.run() else { return };
         if self.view.head.within(run.attention.layers(), run.attention.heads()).is_err() {
@@ -151,18 +193,8 @@ impl HeadlightApp {
         }
         let (layers, heads) = (run.attention.layers(), run.attention.heads());
         self.selection.retain(|head| head.within(layers, heads).is_ok());
-        if self.pinned.as_ref().is_some_and(|pinned| !Arc::ptr_eq(&pinned.model, &run.model)) {
-            self.pinned = None;
-        }
-    }
-
-    fn show_output(&mut self, ui: &mut Ui, actions: &mut Vec<Action>) {
-        let Some(ran) = self.conversation.ran() else { return };
-        let outcome = self.conversation.nearest();
-        let stale = outcome
-            .is_some_and(|outcome| outcome.spec.query != self.boxes.a || outcome.spec.edits != self.surgery.active());
-        let search = Search { running: self.conversation.experiment(), outcome, stale };
-        self.output.show(ui, ran, self.view.colors, &search, actions);
+        let tokens = run.attention.tokens();
+        self.held = self.held.take().filter(|held| held.within(tokens));
     }
 
     /// What is asked of the engine for these texts.
@@ -201,6 +233,9 @@ impl HeadlightApp {
             if input.consume_key(Modifiers::NONE, Key::P) {
                 actions.push(Action::Pin);
             }
+            if input.consume_key(Modifiers::NONE, Key::C) {
+                actions.push(Action::Compare);
+            }
             if input.consume_key(Modifiers::NONE, Key::B) {
                 actions.push(Action::TogglePlain);
             }
@@ -214,41 +249,24 @@ impl HeadlightApp {
         });
     }
 
-    fn show_controls(&mut self, ui: &mut Ui, actions: &mut Vec<Action>) {
-        ui.horizontal_wrapped(|ui| {
-            let HeadId { layer, head } = self.view.head;
-            ui.heading(format!("Layer {layer}, head {head}"));
-            if self.surgery.is_zero(self.view.head) && !self.shows_plain {
-                ui.label(RichText::new("off").strong());
-            }
-            if self.conversation.run().is_some_and(|run| run.model.pruned.contains(&self.view.head)) {
-                ui.label(RichText::new("pruned").strong())
-                    .on_hover_text("This head was cut out of the model's weights");
-            }
-            ui.separator();
-            controls::choice(ui, "Colours", &mut self.view.colors, ColorMap::ALL, ColorMap::name);
-            controls::choice(ui, "Range", &mut self.view.range, MapRange::ALL, controls::range_name);
-            let reset = ui.add_enabled(self.heatmap.is_zoomed(), egui::Button::new("Whole map"));
-            if reset.on_hover_text("Show all tokens again; a double click does the same").clicked() {
-                actions.push(Action::ResetZoom);
-            }
-            if ui.button("Export…").on_hover_text("Write this picture to a PNG or SVG file").clicked() {
-                actions.push(Action::AskFile(Asks::Picture));
-            }
+    /// What stands in the place of pictures while there is none.
+    fn show_waiting(&self, ui: &mut Ui, actions: &mut Vec<Action>) {
+        self.show_notices(ui, actions);
+        ui.centered_and_justified(|ui| {
+            let waiting = self.conversation.loading().is_some() || self.conversation.updating();
+            ui.label(if waiting {
+                "loading the model…"
+            } else {
+                "no picture yet: choose a model in the menu at the left end of the last line, then type a sentence"
+            });
         });
-        ui.horizontal(|ui| {
-            edits::scale_slider(ui, self.view.head.into(), self.surgery.scale(self.view.head), actions);
-            let differs = !self.surgery.active().is_empty();
-            let mut plain = self.shows_plain && differs;
-            let check = ui.add_enabled(differs, egui::Checkbox::new(&mut plain, "Plain model"));
-            if check.on_hover_text("Show the model without the edits, and back (B)").clicked() {
-                actions.push(Action::TogglePlain);
-            }
-            let help = "Keep the run that is shown, so that heads can be patched from it (P)";
-            if ui.button("Pin run").on_hover_text(help).clicked() {
-                actions.push(Action::Pin);
-            }
-        });
+    }
+
+    /// The head that is looked at, or the selected heads as one.
+    pub(super) fn shown_view(&self) -> ViewSpec {
+        let pooled = self.pool.filter(|_| self.selection.len() > 1);
+        let pooled = pooled.map(|by| Pooled { by, heads: self.selection.iter().copied().collect() });
+        ViewSpec { pooled, ..self.view.clone() }
     }
 
     fn show_dialogs(&mut self, ui: &Ui, actions: &mut Vec<Action>) {
@@ -268,41 +286,12 @@ impl HeadlightApp {
             self.decide(ui.ctx(), decision);
         }
     }
-
-    fn show_grid(&mut self, ui: &mut Ui, run: &Arc<Run>, actions: &mut Vec<Action>) {
-        let movement = self.movement.as_ref().filter(|(of, _)| Arc::ptr_eq(of, run));
-        let movement = movement.map(|(_, moved)| moved);
-        let furthest = movement.map(|moved| moved.iter().copied().fold(0.0, f32::max));
-        let pinned = self.pinned.as_deref();
-        Panel::bottom("edits").resizable(true).default_size(150.0).show(ui, |ui| {
-            ui.add_space(4.0);
-            edits::list(ui, &self.surgery, pinned, furthest, actions);
-        });
-        CentralPanel::no_frame().show(ui, |ui| {
-            ui.add_space(4.0);
-            let outcome = self.conversation.ranking();
-            let here = self.boxes.settled();
-            let state = ranking::State {
-                running: self.conversation.experiment(),
-                outcome,
-                stale: outcome.is_some_and(|found| found.is_stale(here.as_ref())),
-                shown: self.shows_effects,
-            };
-            ranking::row(ui, &state, actions);
-            // Of another model's heads there is nothing to show.
-            let dim = (run.attention.layers(), run.attention.heads());
-            let ranking = outcome.filter(|found| self.shows_effects && found.values().dim() == dim);
-            let (view, surgery, furthest) = (&self.view, &self.surgery, furthest.unwrap_or(0.0));
-            let selection = &self.selection;
-            let shown = Shown { run, view, selection, surgery, movement, furthest, ranking, pinned };
-            self.grid.show(ui, &shown, actions);
-        });
-    }
 }
 
 impl eframe::App for HeadlightApp {
     fn save(&mut self, storage: &mut dyn eframe::Storage) {
         self.recent.keep(storage);
+        eframe::set_value(storage, LAYOUT, &self.layout);
     }
 
     fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
@@ -329,6 +318,7 @@ impl eframe::App for HeadlightApp {
                 |ui| {
                     controls::choose_theme(ui);
                     status::session_menu(ui, &mut actions);
+                    panes::menu(ui, &self.layout, &mut actions);
                 },
             );
         });
@@ -336,32 +326,22 @@ impl eframe::App for HeadlightApp {
         self.take_dropped(ui, &mut actions);
         self.keys(ui, &mut actions);
         let run = self.shown().cloned();
-        if let Some(run) = &run {
-            let width = ui.available_width();
-            let left = Panel::left("all heads").resizable(true).default_size(width * 0.45);
-            left.size_range(160.0..=width * 0.8).show(ui, |ui| self.show_grid(ui, run, &mut actions));
-            let most = ui.available_height() * 0.6;
-            Panel::bottom("output").resizable(true).max_size(most).show(ui, |ui| {
+        if run.is_some() {
+            Panel::top("toolbar").show(ui, |ui| {
                 ui.add_space(4.0);
-                ScrollArea::vertical().id_salt("output").show(ui, |ui| self.show_output(ui, &mut actions));
+                self.show_toolbar(ui, &mut actions);
+                self.show_notices(ui, &mut actions);
                 ui.add_space(4.0);
             });
         }
-        CentralPanel::default().show(ui, |ui| {
-            self.show_notices(ui, &mut actions);
-            match &run {
-                Some(run) => {
-                    self.show_controls(ui, &mut actions);
-                    ui.add_space(4.0);
-                    self.heatmap.show(ui, run, &self.view, &mut actions);
-                }
-                None => {
-                    ui.centered_and_justified(|ui| {
-                        let waiting = self.conversation.loading().is_some() || self.conversation.updating();
-                        ui.label(if waiting { "loading the model…" } else { "no picture yet" });
-                    });
-                }
+        let ground = Frame::central_panel(ui.style()).inner_margin(0);
+        CentralPanel::default().frame(ground).show(ui, |ui| match &run {
+            Some(run) => {
+                let mut layout = std::mem::replace(&mut self.layout, Tree::empty(egui::Id::unique("views")));
+                layout.ui(&mut Views { app: self, run, actions: &mut actions }, ui);
+                self.layout = layout;
             }
+            None => self.show_waiting(ui, &mut actions),
         });
         self.show_dialogs(ui, &mut actions);
         for action in actions {

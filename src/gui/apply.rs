@@ -6,8 +6,10 @@ use std::sync::Arc;
 use egui::Context;
 
 use super::action::Action;
-use super::app::{HeadlightApp, Masks};
+use super::app::{HeadlightApp, Masks, Pinned};
+use super::compare::{Pick, Source};
 use super::file_dialog::{Asks, Decision, Field, FileDialog};
+use super::panes::{self, Pane};
 use super::ranking;
 use super::share::{self, Copied};
 use super::surgery::Entry;
@@ -15,7 +17,7 @@ use super::workshop::Finished;
 use crate::engine::Experiment;
 use crate::figure::HeatmapFigure;
 use crate::lab::Nearest;
-use crate::run::{Edit, Intervention, ViewSpec, one_line, read_lines};
+use crate::run::{Edit, HeadId, HeadPattern, Intervention, ViewSpec, one_line, read_lines};
 use crate::session::{ModelName, SavedEdit, Session};
 
 impl HeadlightApp {
@@ -36,11 +38,23 @@ impl HeadlightApp {
                 }
             }
             Action::ClearSelection => self.selection.clear(),
+            Action::SelectAll(heads, beside) => self.select_all(heads, beside),
+            Action::LookInside(spec) => self.conversation.look_inside(spec),
+            Action::PaintThumbnails(key) => self.workshop.paint_thumbnails(ctx, key),
+            Action::Measure(metric) => {
+                self.metric = metric;
+                self.shows_effects = false;
+            }
+            Action::ShowPane(pane) => panes::bring_forward(&mut self.layout, pane),
+            Action::HidePane(pane) => panes::hide(&mut self.layout, pane),
+            Action::ResetLayout => self.layout = panes::default_layout(),
+            Action::Compare => self.compare_head(),
             Action::ResetZoom => self.heatmap.reset_zoom(),
             Action::Copy(view, what) => self.copy(ctx, view, what),
             Action::ToggleZero(heads) => self.surgery.toggle_zero(&heads),
             Action::Edit(edits) => self.surgery.add_all(edits),
-            Action::ToggleCut(edit) => self.surgery.toggle_cut(edit),
+            Action::ToggleCuts(cuts) => self.surgery.toggle_cuts(cuts),
+            Action::PinToken(pin) => self.held = (self.held.as_ref() != Some(&pin)).then_some(pin),
             Action::Scale(heads, factor) => self.surgery.scale_to(heads, factor),
             Action::SwitchEdit(at) => self.surgery.switch(at),
             Action::RemoveEdit(at) => self.surgery.remove(at),
@@ -123,7 +137,8 @@ impl HeadlightApp {
 
     fn ask_file(&mut self, asks: Asks) {
         let name = match asks {
-            Asks::Picture => self.view.file_name(),
+            Asks::Picture => self.shown_view().file_name(),
+            Asks::Comparison => "comparison.png".to_owned(),
             Asks::Curves => "curve.png".to_owned(),
             Asks::SaveSession => "session.json".to_owned(),
             Asks::OpenSession | Asks::OpenModel | Asks::Corpus(_) => String::new(),
@@ -139,8 +154,12 @@ impl HeadlightApp {
             Decision::Take(asks, path) => match asks {
                 Asks::Picture => {
                     let Some(run) = self.shown().cloned() else { return };
-                    let view = self.heatmap.as_shown(&run, &self.view);
+                    let view = self.heatmap.as_shown(&run, &self.shown_view());
                     self.workshop.write_figure(ctx, path, move || HeatmapFigure::new(&run, &view).draw());
+                }
+                Asks::Comparison => {
+                    let Some(figure) = self.compare.figure() else { return };
+                    self.workshop.write_figure(ctx, path, move || figure.draw());
                 }
                 Asks::Curves => {
                     let Some(figure) = self.experiments.figure().cloned() else { return };
@@ -190,6 +209,11 @@ impl HeadlightApp {
                     self.dialog = None;
                 }
                 Finished::Chosen(field, path) => self.fill(field, &path),
+                Finished::Thumbnails(key, image) => self.grid.thumbnails.receive(ctx, key, image),
+                Finished::Measured(run, metric, values) => {
+                    self.workshop.measured();
+                    self.measured = Some((run, metric, values));
+                }
                 Finished::Failed(cause) => self.news = Some(format!("failed: {cause}")),
             }
         }
@@ -207,6 +231,24 @@ impl HeadlightApp {
         }
     }
 
+    fn select_all(&mut self, heads: HeadPattern, beside: bool) {
+        let Some(run) = self.shown() else { return };
+        let Ok(wanted) = heads.among(run.attention.layers(), run.attention.heads()) else { return };
+        let wanted: Vec<HeadId> = wanted.collect();
+        if !beside {
+            self.selection.clear();
+        }
+        self.selection.extend(wanted);
+    }
+
+    /// Holds the head that is looked at on side A; side B goes on to show the one that is looked at.
+    fn compare_head(&mut self) {
+        self.compare.a = Pick { source: Source::Shown, head: Some(self.view.head) };
+        self.compare.b = Pick { source: Source::Shown, head: None };
+        panes::bring_forward(&mut self.layout, Pane::Compare);
+        self.news = Some("head held on side A: choose another one in the grid".into());
+    }
+
     fn toggle_mask(&mut self, token: usize) {
         let Some(texts) = self.boxes.settled() else { return };
         if self.masks.texts != texts {
@@ -218,10 +260,13 @@ impl HeadlightApp {
     }
 
     fn pin(&mut self) {
-        self.pinned = self.shown().cloned();
-        if self.pinned.is_some() {
-            self.news = Some("run pinned: heads can be patched from it".into());
-        }
+        let Some(run) = self.shown().cloned() else { return };
+        let head = self.view.head;
+        self.pinned = Some(Pinned { run, head });
+        // What is pinned is what is compared with next.
+        self.compare.a = Pick { source: Source::Pinned, head: Some(head) };
+        self.compare.b = Pick { source: Source::Shown, head: None };
+        self.news = Some("run pinned: heads can be patched from it and compared with it".into());
     }
 
     fn find_nearest(&mut self, path: &Path) {
@@ -266,8 +311,8 @@ impl HeadlightApp {
             edits: (self.surgery.entries().iter())
                 .map(|entry| SavedEdit { edit: entry.edit.clone(), on: entry.on })
                 .collect(),
-            view: self.view.clone(),
-            pinned: self.pinned.as_ref().map(|run| run.recipe()),
+            view: self.shown_view(),
+            pinned: self.pinned.as_ref().map(|pinned| pinned.run.recipe()),
         };
         match session.write(path) {
             Ok(()) => {
@@ -301,7 +346,9 @@ impl HeadlightApp {
         self.boxes = super::text_boxes::TextBoxes::new(session.texts);
         let entries = session.edits.into_iter().map(|saved| Entry { edit: saved.edit, on: saved.on });
         self.surgery.replace("open session".into(), entries.collect());
-        self.view = session.view;
+        self.pool = session.view.pooled.as_ref().map(|pooled| pooled.by);
+        self.selection = session.view.pooled.iter().flat_map(|pooled| pooled.heads.iter().copied()).collect();
+        self.view = ViewSpec { pooled: None, ..session.view };
         self.pinned = None;
         if let Some(recipe) = session.pinned {
             self.conversation.pin(recipe);

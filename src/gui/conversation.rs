@@ -7,7 +7,9 @@ use std::sync::Arc;
 use super::ranking::Ranking;
 use super::recent::name_of;
 use crate::engine::{Experiment, Job, Link, Outcome, Progress, Ran, RequestId, Response};
-use crate::lab::{Importance, NearestOutcome, PruneOutcome, PruningCurveOutcome, Rerun, Sensitivity};
+use crate::lab::{
+    CellOrigin, Importance, Inside, NearestOutcome, PruneOutcome, PruningCurveOutcome, Rerun, Sensitivity,
+};
 use crate::run::{ModelInfo, Recipe, Run};
 
 /// Sends texts to the engine, keeps the latest answer, and drops those that are no longer wanted.
@@ -30,6 +32,11 @@ pub struct Conversation {
     /// A run that is being made again, to be pinned; then that run.
     pinning: Option<RequestId>,
     pinned: Option<Arc<Run>>,
+    /// What is being looked into, and what was found there last.
+    looking: Option<(RequestId, Inside)>,
+    inside: Option<CellOrigin>,
+    /// What could not be looked into, and why.
+    inside_trouble: Option<(Inside, String)>,
 }
 
 /// A model that is being opened.
@@ -99,6 +106,9 @@ impl Conversation {
             found: Found::default(),
             pinning: None,
             pinned: None,
+            looking: None,
+            inside: None,
+            inside_trouble: None,
         }
     }
 
@@ -145,6 +155,33 @@ impl Conversation {
     /// Makes a run again that was pinned.
     pub fn pin(&mut self, recipe: Recipe) {
         self.pinning = Some(self.link.submit(Job::Experiment(Box::new(Rerun { recipe }))));
+    }
+
+    /// Works out how a cell came to be, unless that is known, under way or was tried in vain.
+    pub fn look_inside(&mut self, spec: Inside) {
+        let tried = self.inside_trouble.as_ref().is_some_and(|(of, _)| *of == spec);
+        if tried || self.looking.as_ref().is_some_and(|(_, of)| *of == spec) {
+            return;
+        }
+        if let Some((id, _)) = self.looking.take() {
+            self.link.cancel(id);
+        }
+        let id = self.link.submit(Job::Experiment(Box::new(spec.clone())));
+        self.looking = Some((id, spec));
+    }
+
+    /// How the cell that was looked into last came to be.
+    pub fn inside(&self) -> Option<&CellOrigin> {
+        self.inside.as_ref()
+    }
+
+    /// Why the last look inside failed.
+    pub fn inside_trouble(&self) -> Option<&str> {
+        self.inside_trouble.as_ref().map(|(_, cause)| cause.as_str())
+    }
+
+    fn is_looking(&self, id: RequestId) -> bool {
+        self.looking.as_ref().is_some_and(|(looking, _)| *looking == id)
     }
 
     /// The model that has been opened, once.
@@ -207,6 +244,7 @@ impl Conversation {
                     if self.wanted.as_ref().is_none_or(|(wanted, _)| *wanted < id) {
                         self.asked = None;
                     }
+                    (self.inside, self.inside_trouble) = (None, None);
                     // What was found belongs to the model before.
                     self.found = Found { pruned: self.found.pruned.take(), ..Found::default() };
                 }
@@ -230,11 +268,18 @@ impl Conversation {
                 Response::Done { outcome: Outcome::Experiment(outcome), .. } if self.pinning == Some(id) => {
                     self.pinned = outcome.downcast::<Arc<Run>>().ok().map(|run| *run);
                 }
+                Response::Done { outcome: Outcome::Experiment(outcome), .. } if self.is_looking(id) => {
+                    self.inside = outcome.downcast::<CellOrigin>().ok().map(|origin| *origin);
+                    self.inside_trouble = None;
+                }
                 Response::Done { outcome: Outcome::Experiment(outcome), .. } => {
                     self.found.take(outcome);
                 }
                 Response::Failed { cause, .. } if self.pinning == Some(id) => {
                     self.trouble = Some(format!("the pinned run cannot be made again: {cause}"));
+                }
+                Response::Failed { cause, .. } if self.is_looking(id) => {
+                    self.inside_trouble = self.looking.take().map(|(_, spec)| (spec, cause));
                 }
                 Response::Failed { cause, .. }
                     if self.experiment.as_ref().is_some_and(|(running, _)| *running == id) =>
@@ -254,6 +299,7 @@ impl Conversation {
             }
             if terminal {
                 self.loading = self.loading.take().filter(|loading| loading.id != id);
+                self.looking = self.looking.take().filter(|(looking, _)| *looking != id);
                 self.wanted = self.wanted.take().filter(|(wanted, _)| *wanted != id);
                 self.experiment = self.experiment.take().filter(|(running, _)| *running != id);
             }

@@ -75,7 +75,7 @@ pub fn menu(ui: &mut Ui, heads: &[HeadPattern], offer: &Offer<'_>, actions: &mut
 
 /// A slider that scales what the chosen head hands on.
 pub fn scale_slider(ui: &mut Ui, heads: HeadPattern, now: f32, actions: &mut Vec<Action>) {
-    let title = ui.label("Scale").on_hover_text("What this head hands on, times a factor; 1 is no change");
+    let title = ui.label("Scale head").on_hover_text("What this head hands on, times a factor; 1 is no change");
     let mut factor = now;
     let slider = ui.add(Slider::new(&mut factor, 0.0..=2.0).step_by(0.05)).labelled_by(title.id);
     if slider.changed() {
@@ -88,7 +88,6 @@ pub fn scale_slider(ui: &mut Ui, heads: HeadPattern, now: f32, actions: &mut Vec
 /// `furthest` is how far the head that moved most is from the plain model, in nats.
 pub fn list(ui: &mut Ui, surgery: &Surgery, pinned: Option<&Run>, furthest: Option<f32>, actions: &mut Vec<Action>) {
     ui.horizontal_wrapped(|ui| {
-        ui.label(RichText::new("Edits").strong());
         let mut button = |name: &str, help: &str, enabled: bool, action: Action| {
             if ui.add_enabled(enabled, egui::Button::new(name)).on_hover_text(help).clicked() {
                 actions.push(action);

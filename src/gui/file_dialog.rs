@@ -11,6 +11,7 @@ use crate::run::HeadPattern;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asks {
     Picture,
+    Comparison,
     Curves,
     SaveSession,
     OpenSession,
@@ -35,13 +36,13 @@ pub enum Field {
 impl Field {
     /// A file is written there, not read.
     pub fn saves(&self) -> bool {
-        matches!(self, Self::Pruned | Self::Dialog(Asks::Picture | Asks::Curves | Asks::SaveSession))
+        matches!(self, Self::Pruned | Self::Dialog(Asks::Picture | Asks::Comparison | Asks::Curves | Asks::SaveSession))
     }
 
     /// What the system's dialog offers, and its endings.
     pub fn kind(&self) -> (&'static str, &'static [&'static str]) {
         match self {
-            Self::Dialog(Asks::Picture | Asks::Curves) => ("Pictures", &["png", "svg"]),
+            Self::Dialog(Asks::Picture | Asks::Comparison | Asks::Curves) => ("Pictures", &["png", "svg"]),
             Self::Dialog(Asks::SaveSession | Asks::OpenSession) => ("Sessions", &["json"]),
             Self::Texts | Self::Sentences | Self::Dialog(Asks::Corpus(_)) => ("Texts", &["txt", "tsv"]),
             Self::Pruned | Self::Dialog(Asks::OpenModel) => ("Model folders", &[]),
@@ -71,6 +72,7 @@ impl FileDialog {
     pub fn show(&mut self, ui: &Ui) -> Option<Decision> {
         let (title, label, button) = match self.asks {
             Asks::Picture => ("Export picture", "File (.png or .svg)", "Export"),
+            Asks::Comparison => ("Export comparison", "File (.png or .svg)", "Export"),
             Asks::Curves => ("Export curves", "File (.png or .svg)", "Export"),
             Asks::SaveSession => ("Save session", "File (.json)", "Save"),
             Asks::OpenSession => ("Open session", "File (.json)", "Open"),

@@ -4,46 +4,23 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use egui::{
-    Align2, Color32, ColorImage, FontId, Pos2, Rect, Response, Sense, Stroke, StrokeKind, TextureHandle,
-    TextureOptions, Ui, Vec2, WidgetInfo, pos2, vec2,
+    Align2, Color32, FontId, Pos2, Rect, Response, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 use ndarray::Array2;
-use rayon::prelude::*;
 
 use super::action::{Action, patterns};
 use super::edits::{self, Offer};
-use super::ranking::Ranking;
+use super::marks;
 use super::share::{self, Copied};
 use super::surgery::Surgery;
-use crate::figure::{Palette, paint_attention};
-use crate::run::{ColorMap, HeadId, HeadPattern, MapRange, Run, ViewSpec};
+use super::thumbnails::Thumbnails;
+use crate::figure::Palette;
+use crate::run::{ColorMap, HeadId, HeadPattern, Run, ViewSpec};
 
-/// Thumbnails of all heads in one texture.
+/// The grid with what it remembers between frames.
 #[derive(Default)]
 pub struct Grid {
-    atlas: Option<Atlas>,
-}
-
-struct Atlas {
-    key: AtlasKey,
-    texture: TextureHandle,
-}
-
-/// What the thumbnails depend on: they are painted again when one of these changes.
-#[derive(Clone)]
-struct AtlasKey {
-    run: Arc<Run>,
-    colors: ColorMap,
-    range: MapRange,
-    /// The longest side of a thumbnail in pixels.
-    tile: usize,
-}
-
-impl PartialEq for AtlasKey {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.run, &other.run)
-            && (self.colors, self.range, self.tile) == (other.colors, other.range, other.tile)
-    }
+    pub thumbnails: Thumbnails,
 }
 
 /// What the grid shows.
@@ -57,10 +34,23 @@ pub struct Shown<'a> {
     pub movement: Option<&'a Array2<f32>>,
     /// How far the head that moved most did.
     pub furthest: f32,
-    /// What is known of each head's worth, which takes the place of the maps.
-    pub ranking: Option<&'a Ranking>,
+    /// A number for each head, which takes the place of the maps.
+    pub numbers: Option<Numbers<'a>>,
     /// The run that was pinned, from which heads can be patched.
     pub pinned: Option<&'a Run>,
+    /// The head that was pinned with it.
+    pub pinned_head: Option<HeadId>,
+}
+
+/// A number for each head.
+#[derive(Clone, Copy)]
+pub struct Numbers<'a> {
+    /// `[layer, head]`
+    pub values: &'a Array2<f32>,
+    /// A head's number in words.
+    pub explain: &'a dyn Fn(HeadId) -> String,
+    /// The sign of a number matters.
+    pub signed: bool,
 }
 
 impl Shown<'_> {
@@ -86,25 +76,20 @@ impl Grid {
         egui::ScrollArea::both().id_salt("grid").auto_shrink([false, true]).show(ui, |ui| {
             let (area, _) = ui.allocate_exact_size(size, Sense::hover());
             let origin = area.min + Vec2::splat(HEADER);
-            let tile = tile_pixels((cell.min_elem() - GAP) * ui.pixels_per_point(), run.attention.tokens());
-            let key = AtlasKey { run: run.clone(), colors: view.colors, range: view.range, tile };
-            let scale = shown.ranking.map(|ranking| EffectScale::of(ranking.values(), view.colors));
+            let scale = shown.numbers.map(|numbers| EffectScale::of(numbers.values, view.colors));
             // Thumbnails that are not shown are not painted.
-            let texture = if scale.is_none() { self.texture(ui, key) } else { egui::TextureId::default() };
+            if scale.is_none() {
+                let side = (cell.min_elem() - GAP) * ui.pixels_per_point();
+                actions.extend(self.thumbnails.wanted(run, view, side).map(Action::PaintThumbnails));
+            }
             headers(ui, area, cell, shown, actions);
             for head in HeadId::all(layers, heads) {
                 let corner = origin + vec2(head.head as f32, head.layer as f32) * cell;
                 let rect = Rect::from_min_size(corner, cell - Vec2::splat(GAP));
-                let uv = Rect::from_min_size(
-                    pos2(head.head as f32 / heads as f32, head.layer as f32 / layers as f32),
-                    vec2(1.0 / heads as f32, 1.0 / layers as f32),
-                );
-                match shown.ranking.zip(scale.as_ref()) {
-                    None => {
-                        ui.painter().image(texture, rect, uv, Color32::WHITE);
-                    }
-                    Some((ranking, scale)) => {
-                        draw_effect(ui, rect, ranking.values()[(head.layer, head.head)], scale);
+                match shown.numbers.zip(scale.as_ref()) {
+                    None => self.thumbnails.draw(ui, rect, head),
+                    Some((numbers, scale)) => {
+                        draw_number(ui, rect, numbers.values[(head.layer, head.head)], numbers.signed, scale);
                     }
                 }
                 let response = thumbnail(ui, rect, head, shown);
@@ -127,58 +112,9 @@ impl Grid {
             }
         });
     }
-
-    fn texture(&mut self, ui: &Ui, key: AtlasKey) -> egui::TextureId {
-        match &mut self.atlas {
-            Some(atlas) if atlas.key == key => {}
-            Some(atlas) => {
-                atlas.texture.set(paint_all(&key), TextureOptions::NEAREST);
-                atlas.key = key;
-            }
-            None => {
-                let texture = ui.ctx().load_texture("all heads", paint_all(&key), TextureOptions::NEAREST);
-                self.atlas = Some(Atlas { key, texture });
-            }
-        }
-        self.atlas.as_ref().map_or_else(Default::default, |atlas| atlas.texture.id())
-    }
 }
 
-/// Thumbnails have at most as many pixels as they are shown with, so that none is skipped; in steps, so that a
-/// window being resized does not paint them anew for each pixel.
-fn tile_pixels(shown: f32, tokens: usize) -> usize {
-    let steps = [16, 24, 32, 48, 64, 96, 128, 192, 256];
-    let fitting = steps.into_iter().rev().find(|&step| step as f32 <= shown).unwrap_or(steps[0]);
-    fitting.min(tokens)
-}
-
-fn paint_all(key: &AtlasKey) -> ColorImage {
-    let maps = &key.run.attention;
-    let (layers, heads, tile) = (maps.layers(), maps.heads(), key.tile.max(1));
-    let palette = Palette::new(key.colors);
-    // Over all heads the greatest weight is sought once, not once a head.
-    let common = (key.range == MapRange::All).then(|| maps.max().max(f32::MIN_POSITIVE));
-    let ids: Vec<HeadId> = HeadId::all(layers, heads).collect();
-    let tiles: Vec<_> = ids
-        .par_iter()
-        .filter_map(|&id| {
-            let upper = common.or_else(|| key.range.upper(maps, id).ok())?;
-            Some((id, paint_attention(maps.head(id).ok()?, upper, &palette, tile)))
-        })
-        .collect();
-    let mut image = ColorImage::filled([heads * tile, layers * tile], Color32::TRANSPARENT);
-    for (id, cells) in tiles {
-        for (y, row) in cells.rgb.chunks_exact(cells.width * 3).enumerate() {
-            let start = (id.layer * tile + y) * heads * tile + id.head * tile;
-            for (pixel, rgb) in image.pixels[start..].iter_mut().zip(row.chunks_exact(3)) {
-                *pixel = Color32::from_rgb(rgb[0], rgb[1], rgb[2]);
-            }
-        }
-    }
-    image
-}
-
-/// How effects become colours: the largest of them, whatever its sign, takes the last one.
+/// How numbers become colours: the largest of them, whatever its sign, takes the last one.
 struct EffectScale {
     palette: Palette,
     most: f32,
@@ -191,8 +127,8 @@ impl EffectScale {
     }
 }
 
-/// A head's effect as a colour by its size and, where there is room, a number with its sign.
-fn draw_effect(ui: &Ui, rect: Rect, effect: f32, scale: &EffectScale) {
+/// A head's number as a colour by its size and, where there is room, in digits.
+fn draw_number(ui: &Ui, rect: Rect, effect: f32, signed: bool, scale: &EffectScale) {
     if effect.is_nan() {
         // An experiment under way has not come to this layer.
         ui.painter().rect_stroke(rect, 0.0, Stroke::new(1.0, ui.visuals().weak_text_color()), StrokeKind::Inside);
@@ -201,10 +137,8 @@ fn draw_effect(ui: &Ui, rect: Rect, effect: f32, scale: &EffectScale) {
     let [r, g, b] = scale.palette.at(effect.abs() / scale.most);
     ui.painter().rect_filled(rect, 0.0, Color32::from_rgb(r, g, b));
     if rect.width() >= 34.0 {
-        // Black on light, white on dark, by the weights of ITU-R BT.601.
-        let light = 0.299 * f32::from(r) + 0.587 * f32::from(g) + 0.114 * f32::from(b) > 140.0;
-        let ink = if light { Color32::BLACK } else { Color32::WHITE };
-        let text = format!("{effect:+.3}");
+        let ink = marks::ink_on([r, g, b]);
+        let text = if signed { format!("{effect:+.3}") } else { format!("{effect:.3}") };
         ui.painter().text(rect.center(), Align2::CENTER_CENTER, text, FontId::proportional(11.0), ink);
     }
 }
@@ -215,14 +149,16 @@ fn thumbnail(ui: &Ui, rect: Rect, head: HeadId, shown: &Shown<'_>) -> Response {
     let selected = shown.selection.contains(&head);
     let (zero, touched) = (shown.surgery.is_zero(head), shown.surgery.touches(head));
     let name = format!("Layer {}, head {}", head.layer, head.head);
+    let pinned = if shown.pinned_head == Some(head) { ", pinned" } else { "" };
     let state = match (zero, touched) {
         _ if shown.run.model.pruned.contains(&head) => ", pruned",
         (true, _) => ", off",
         (false, true) => ", edited",
         (false, false) => "",
     };
-    response
-        .widget_info(|| WidgetInfo::selected(egui::Role::Button, true, chosen || selected, format!("{name}{state}")));
+    response.widget_info(|| {
+        WidgetInfo::selected(egui::Role::Button, true, chosen || selected, format!("{name}{state}{pinned}"))
+    });
     let (painter, visuals) = (ui.painter(), ui.visuals());
     // States are told by shape, not by colour alone: off is crossed out, edited has a folded corner.
     if zero {
@@ -257,6 +193,12 @@ fn thumbnail(ui: &Ui, rect: Rect, head: HeadId, shown: &Shown<'_>) -> Response {
         let tick = [center + vec2(-3.0, 0.0), center + vec2(-1.0, 2.5), center + vec2(3.5, -2.5)];
         painter.line(tick.to_vec(), Stroke::new(1.5, visuals.strong_text_color()));
     }
+    // A pinned head has a pin.
+    if shown.pinned_head == Some(head) {
+        let center = rect.right_bottom() - vec2(9.0, 11.0);
+        painter.line_segment([center, center + vec2(0.0, 9.0)], Stroke::new(2.0, marks::PIN));
+        painter.circle(center, 4.5, marks::PIN, Stroke::new(1.5, Color32::WHITE));
+    }
     // The chosen head is known by its double frame.
     if chosen {
         painter.rect_stroke(rect, 1.0, Stroke::new(3.0, visuals.strong_text_color()), StrokeKind::Outside);
@@ -264,7 +206,7 @@ fn thumbnail(ui: &Ui, rect: Rect, head: HeadId, shown: &Shown<'_>) -> Response {
     } else if response.hovered() || response.has_focus() {
         painter.rect_stroke(rect, 1.0, Stroke::new(1.5, visuals.text_color()), StrokeKind::Outside);
     }
-    let effect = shown.ranking.map_or(String::new(), |ranking| format!("\n{}", ranking.explain(head.layer, head.head)));
+    let effect = shown.numbers.map_or(String::new(), |numbers| format!("\n{}", (numbers.explain)(head)));
     let moved = match shown.movement {
         Some(_) => format!("\nmoved {moved:.4} nats from the plain model (Jensen–Shannon, at most 0.6931)"),
         None => String::new(),
@@ -289,7 +231,7 @@ fn headers(ui: &Ui, area: Rect, cell: Vec2, shown: &Shown<'_>, actions: &mut Vec
     let across = area.min + vec2(HEADER + heads as f32 * cell.x / 2.0, 8.0);
     ui.painter().text(across, Align2::CENTER_CENTER, "Head", font.clone(), quiet);
     let down = area.min + vec2(8.0, HEADER + layers as f32 * cell.y / 2.0);
-    super::marks::upright_at(ui.painter(), down, "Layer", font, quiet);
+    marks::upright_at(ui.painter(), down, "Layer", font, quiet);
 }
 
 fn header(ui: &Ui, at: Pos2, size: Vec2, heads: HeadPattern, shown: &Shown<'_>, actions: &mut Vec<Action>) {
@@ -302,9 +244,13 @@ fn header(ui: &Ui, at: Pos2, size: Vec2, heads: HeadPattern, shown: &Shown<'_>, 
     let visuals = ui.visuals();
     let color = if response.hovered() { visuals.strong_text_color() } else { visuals.text_color() };
     ui.painter().text(at, Align2::CENTER_CENTER, number, FontId::proportional(12.0), color);
-    if response.clicked() && ui.input(|input| input.modifiers.command) {
-        actions.push(Action::ToggleZero(vec![heads]));
+    if response.clicked() {
+        let held = ui.input(|input| input.modifiers);
+        actions.push(match held.command {
+            true => Action::ToggleZero(vec![heads]),
+            false => Action::SelectAll(heads, held.shift),
+        });
     }
     response.context_menu(|ui| edits::menu(ui, &[heads], &shown.menu(), actions));
-    response.on_hover_text(format!("{name}: right-click for what can be done to them"));
+    response.on_hover_text(format!("{name}: a click selects them, a right-click offers what can be done to them"));
 }

@@ -1,20 +1,35 @@
 //! Labels, ticks and other marks beside a picture.
 
-use egui::epaint::TextShape;
-use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, vec2};
+use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Ui, vec2};
 
-/// Text that reads from bottom to top, its end at `end` and centred on that point's x.
-pub fn upright_to(painter: &Painter, end: Pos2, text: &str, font: FontId, color: Color32) {
-    let galley = painter.layout_no_wrap(text.to_owned(), font, color);
-    // Turned by a quarter to the left, a galley extends upwards from its position and rightwards by its height.
-    let start = end + vec2(-galley.size().y / 2.0, galley.size().x);
-    painter.add(TextShape::new(start, galley, color).with_angle(-std::f32::consts::FRAC_PI_2));
+use super::words::Word;
+use crate::figure::Rgb;
+
+/// The colour of what is pinned, on maps of any colours.
+pub const PIN: Color32 = Color32::from_rgb(200, 40, 140);
+
+/// Colours of heads that are shown together: those of Okabe & Ito, which colour-blind readers tell apart.
+pub const HEADS: [Color32; 8] = [
+    Color32::from_rgb(0, 114, 178),
+    Color32::from_rgb(213, 94, 0),
+    Color32::from_rgb(0, 158, 115),
+    Color32::from_rgb(204, 121, 167),
+    Color32::from_rgb(230, 159, 0),
+    Color32::from_rgb(86, 180, 233),
+    Color32::from_rgb(120, 100, 60),
+    Color32::from_rgb(110, 110, 110),
+];
+
+/// The colour of what is pinned for letters on the window's own ground.
+pub fn pin_ink(ui: &Ui) -> Color32 {
+    if ui.visuals().dark_mode { Color32::from_rgb(255, 140, 210) } else { Color32::from_rgb(170, 20, 115) }
 }
 
 /// Text that reads from bottom to top, centred on a point.
 pub fn upright_at(painter: &Painter, center: Pos2, text: &str, font: FontId, color: Color32) {
-    let width = painter.layout_no_wrap(text.to_owned(), font.clone(), color).size().x;
-    upright_to(painter, center - vec2(0.0, width / 2.0), text, font, color);
+    let word = Word::new(painter, text, &font);
+    let end = center - vec2(0.0, word.size.x / 2.0);
+    word.draw_upright(painter, end, color);
 }
 
 /// A text that is cut with an ellipsis where it would be wider than `most`.
@@ -55,4 +70,10 @@ pub fn color_bar(painter: &Painter, rect: Rect, colors: impl Fn(f32) -> Color32)
 /// A text to the right of a point, centred on its height.
 pub fn beside(painter: &Painter, at: Pos2, text: &str, font: FontId, color: Color32) {
     painter.text(at, Align2::LEFT_CENTER, text, font, color);
+}
+
+/// Black on light, white on dark, by the weights of ITU-R BT.601.
+pub fn ink_on([r, g, b]: Rgb) -> Color32 {
+    let light = 0.299 * f32::from(r) + 0.587 * f32::from(g) + 0.114 * f32::from(b);
+    if light > 140.0 { Color32::BLACK } else { Color32::WHITE }
 }

@@ -10,10 +10,10 @@ use super::answers;
 use super::file_dialog::{Field, path_row};
 use super::ranking;
 use crate::engine::{Progress, Ran};
-use crate::figure::{Palette, paint, printable};
+use crate::figure::{Tint, paint, printable};
 use crate::lab::NearestOutcome;
 use crate::metrics::{HiddenChange, cosine, hidden_change};
-use crate::run::{ColorMap, Run};
+use crate::run::{ColorMap, ColorScale, Run};
 
 /// The panel with what it remembers between frames.
 #[derive(Default)]
@@ -45,9 +45,10 @@ impl Output {
     pub fn show(&mut self, ui: &mut Ui, ran: &Ran, colors: ColorMap, search: &Search<'_>, actions: &mut Vec<Action>) {
         let edited = !Arc::ptr_eq(&ran.run, &ran.plain);
         ui.horizontal_wrapped(|ui| {
-            ui.label(RichText::new("Output").strong());
-            for line in lines(ran, edited) {
-                ui.separator();
+            for (number, line) in lines(ran, edited).into_iter().enumerate() {
+                if number > 0 {
+                    ui.separator();
+                }
                 ui.label(line.text).on_hover_text(line.help);
             }
         });
@@ -65,7 +66,8 @@ impl Output {
         if !known {
             self.map = hidden_change(&ran.plain, &ran.run).map(|change| {
                 let greatest = change.relative.iter().copied().fold(0.0, f32::max);
-                let cells = paint(change.relative.view(), greatest.max(f32::MIN_POSITIVE), &Palette::new(colors), 4096);
+                let tint = Tint::new(colors, greatest.max(f32::MIN_POSITIVE), ColorScale::Linear);
+                let cells = paint(change.relative.view(), &tint, 4096);
                 let image = ColorImage::from_rgb([cells.width, cells.height], &cells.rgb);
                 let texture = ui.ctx().load_texture("change of the hidden state", image, TextureOptions::NEAREST);
                 ChangeMap { of: ran.run.clone(), colors, change, greatest, texture }

@@ -8,7 +8,8 @@ use ndarray::Array2;
 use super::action::Action;
 use crate::engine::Progress;
 use crate::lab::{Example, Importance, LeaveOneOut, Sensitivity, Target};
-use crate::run::Texts;
+use crate::metrics::HeadMetric;
+use crate::run::{HeadId, Texts};
 
 /// What an experiment found about heads.
 #[derive(Debug, Clone)]
@@ -72,8 +73,8 @@ impl Ranking {
     }
 
     /// A head's number in words.
-    pub fn explain(&self, layer: usize, head: usize) -> String {
-        let at = [layer, head];
+    pub fn explain(&self, head: HeadId) -> String {
+        let at = [head.layer, head.head];
         match self {
             Self::LeaveOneOut(found) => {
                 let interval = found.interval.as_ref().and_then(|interval| interval.get(at));
@@ -98,6 +99,8 @@ pub struct State<'a> {
     pub stale: bool,
     /// The grid shows effects in place of maps.
     pub shown: bool,
+    /// The metric that the grid shows in place of maps, if it does.
+    pub metric: Option<HeadMetric>,
 }
 
 /// The experiment for a text, or for a pair its similarity.
@@ -109,6 +112,7 @@ pub fn experiment(texts: Texts) -> LeaveOneOut {
 /// The row above the grid.
 pub fn row(ui: &mut Ui, state: &State<'_>, actions: &mut Vec<Action>) {
     ui.horizontal_wrapped(|ui| {
+        choose_metric(ui, state, actions);
         let help = "Switch each head off by itself and see what the output loses: the similarity of a pair, or the \
                     cosine of a sentence's vector with its plain one";
         match state.running {
@@ -123,6 +127,9 @@ pub fn row(ui: &mut Ui, state: &State<'_>, actions: &mut Vec<Action>) {
         if ui.button("Experiments…").on_hover_text(help).clicked() {
             actions.push(Action::OpenExperiments);
         }
+        if let Some(metric) = state.metric.filter(|_| !state.shown) {
+            ui.label(RichText::new(metric.describe()).weak());
+        }
         let Some(outcome) = state.outcome else { return };
         let mut shown = state.shown;
         if ui.checkbox(&mut shown, "Show effects").on_hover_text("Effects of heads in place of their maps").changed() {
@@ -133,6 +140,24 @@ pub fn row(ui: &mut Ui, state: &State<'_>, actions: &mut Vec<Action>) {
             ui.label(RichText::new(format!("{}{stale}", outcome.describe())).weak());
         }
     });
+}
+
+/// What the grid's colours tell: weights, or a number that describes each pattern.
+fn choose_metric(ui: &mut Ui, state: &State<'_>, actions: &mut Vec<Action>) {
+    let title = ui.label("Colour by");
+    let shown = if state.shown && state.outcome.is_some() { None } else { state.metric };
+    let name = shown.map_or("weights", HeadMetric::name);
+    let list = egui::ComboBox::from_id_salt("metric").selected_text(name).show_ui(ui, |ui| {
+        if ui.selectable_label(shown.is_none(), "weights").on_hover_text("Each head's map").clicked() {
+            actions.push(Action::Measure(None));
+        }
+        for metric in HeadMetric::ALL {
+            if ui.selectable_label(shown == Some(metric), metric.name()).on_hover_text(metric.describe()).clicked() {
+                actions.push(Action::Measure(Some(metric)));
+            }
+        }
+    });
+    list.response.labelled_by(title.id).on_hover_text("What a thumbnail's colour tells");
 }
 
 /// How far an experiment has come, and a button that gives it up.

@@ -3,7 +3,9 @@
 use egui::Ui;
 
 use super::action::Action;
-use crate::run::{ColorMap, MapRange, Run, RunError, ViewSpec};
+use crate::figure::unit_label;
+use crate::metrics::{Frame, Unit, read_view};
+use crate::run::{ColorMap, ColorScale, MapRange, Reading, Run, RunError, ViewSpec};
 
 /// What to copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,14 +38,21 @@ pub fn menu(ui: &mut Ui, view: &ViewSpec, entries: &[Copied], actions: &mut Vec<
 
 /// Two lines: the keys, and the weights that one query gives them; the query stands first in the second line.
 pub fn row_as_tsv(run: &Run, view: &ViewSpec, query: usize) -> Result<String, RunError> {
-    let map = run.attention.head(view.head)?;
-    // A tab or a line break inside a piece would shift the columns.
-    let pieces: Vec<String> =
-        run.input.tokens.iter().map(|token| token.piece.replace(['\t', '\n', '\r'], " ")).collect();
+    let frame = Frame::of(&run.input, view.reading);
+    let map = read_view(&run.attention, &frame, view)?;
+    // A tab or a line break inside a piece would shift the columns. One piece stands as the vocabulary spells it.
+    let name = |unit: &Unit| {
+        let name = match &run.input.tokens[unit.clone()] {
+            [token] => token.piece.clone(),
+            _ => unit_label(&run.input, unit),
+        };
+        name.replace(['\t', '\n', '\r'], " ")
+    };
+    let keys: Vec<String> = frame.columns.iter().map(name).collect();
     let query = query.min(map.nrows().saturating_sub(1));
+    let Some(row) = frame.rows.get(query) else { return Ok("query\n".to_owned()) };
     let weights: Vec<String> = map.row(query).iter().map(f32::to_string).collect();
-    let name = pieces.get(query).map(String::as_str).unwrap_or_default();
-    Ok(format!("query\t{}\n{name}\t{}\n", pieces.join("\t"), weights.join("\t")))
+    Ok(format!("query\t{}\n{}\t{}\n", keys.join("\t"), name(row), weights.join("\t")))
 }
 
 /// The command line that draws this picture.
@@ -61,14 +70,29 @@ pub fn command(run: &Run, view: &ViewSpec) -> String {
     for edit in &run.edits {
         option("edit", &edit.to_string());
     }
-    option("head", &view.head.to_string());
+    match &view.pooled {
+        Some(pooled) => option("pool", &pooled.to_string()),
+        None => option("head", &view.head.to_string()),
+    }
+    let reading = view.reading;
+    let plain = Reading::default();
+    if reading.units != plain.units {
+        option("units", reading.units.word());
+    }
+    if reading.specials != plain.specials {
+        option("special", reading.specials.word());
+    }
+    if reading.segments != plain.segments {
+        option("segments", reading.segments.word());
+    }
+    if view.scale != ColorScale::default() {
+        option("scale", view.scale.word());
+    }
     if view.colors != ColorMap::default() {
         option("colors", view.colors.name());
     }
-    match view.range {
-        MapRange::Head => {}
-        MapRange::All => option("range", "all"),
-        MapRange::Unit => option("range", "unit"),
+    if view.range != MapRange::Head {
+        option("range", &view.range.to_string());
     }
     if let Some(crop) = view.crop {
         option("queries", &crop.queries.to_string());

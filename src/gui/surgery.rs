@@ -86,12 +86,7 @@ impl Surgery {
         }
     }
 
-    /// Adds an edit; one that is there already comes last and is on again.
-    pub fn add(&mut self, edit: Edit) {
-        self.add_all(vec![edit]);
-    }
-
-    /// Adds edits of one kind in one step.
+    /// Adds edits of one kind in one step; those that are there already come last and are on again.
     pub fn add_all(&mut self, edits: Vec<Edit>) {
         let Some(first) = edits.first() else { return };
         let name = format!("{} {}", first.what, names(&edits));
@@ -128,10 +123,16 @@ impl Surgery {
     }
 
     /// Cuts an edge, or joins it again.
-    pub fn toggle_cut(&mut self, edit: Edit) {
-        match self.entries.iter().position(|entry| entry.edit == edit) {
-            Some(at) => self.remove(at),
-            None => self.add(edit),
+    pub fn toggle_cuts(&mut self, cuts: Vec<Edit>) {
+        let place = |edit: &Edit| self.entries.iter().position(|entry| entry.edit == *edit);
+        let places: Option<Vec<usize>> = cuts.iter().map(place).collect();
+        match places.as_deref() {
+            Some([at]) => self.remove(*at),
+            Some(_) => {
+                let name = format!("remove {} cuts", cuts.len());
+                self.change(name, |entries| entries.retain(|entry| !cuts.contains(&entry.edit)));
+            }
+            None => self.add_all(cuts),
         }
     }
 
@@ -229,7 +230,7 @@ mod tests {
     fn every_step_can_be_taken_back_and_done_again() {
         let mut surgery = Surgery::default();
         surgery.toggle_zero(&[head("3.4")]);
-        surgery.add("5.*=uniform".parse().unwrap());
+        surgery.add_all(vec!["5.*=uniform".parse().unwrap()]);
         surgery.switch(0);
         surgery.remove(1);
         surgery.clear();

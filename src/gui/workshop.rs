@@ -10,9 +10,10 @@ use egui::{ColorImage, Context};
 use ndarray::Array2;
 
 use super::file_dialog::{Asks, Field};
+use super::thumbnails::{self, ThumbnailsKey};
 use crate::figure::{CurvesFigure, FigureError, FileKind, HeatmapFigure, Svg};
 use crate::hub::{Fetch, Fetched};
-use crate::metrics::movement;
+use crate::metrics::{HeadMetric, movement};
 use crate::run::{Run, ViewSpec, one_line};
 
 /// Pixels for each hundredth of an inch.
@@ -33,6 +34,10 @@ pub enum Finished {
     Fetched(Result<PathBuf, String>),
     /// The path that the reader chose in the system's dialog, and for what.
     Chosen(Field, PathBuf),
+    /// Thumbnails of all heads.
+    Thumbnails(ThumbnailsKey, ColorImage),
+    /// A number for each head of a run.
+    Measured(Arc<Run>, HeadMetric, Array2<f32>),
     Failed(String),
 }
 
@@ -40,12 +45,14 @@ pub enum Finished {
 pub struct Workshop {
     sender: Sender<Finished>,
     finished: Receiver<Finished>,
+    /// A number for each head is being found.
+    measuring: bool,
 }
 
 impl Default for Workshop {
     fn default() -> Self {
         let (sender, finished) = channel();
-        Self { sender, finished }
+        Self { sender, finished, measuring: false }
     }
 }
 
@@ -53,6 +60,11 @@ impl Workshop {
     /// What has been finished since the last call.
     pub fn finished(&self) -> Vec<Finished> {
         self.finished.try_iter().collect()
+    }
+
+    /// The number for each head has come.
+    pub fn measured(&mut self) {
+        self.measuring = false;
     }
 
     /// Draws a picture for the clipboard.
@@ -79,6 +91,26 @@ impl Workshop {
     pub fn compare(&self, ctx: &Context, plain: Arc<Run>, edited: Arc<Run>) {
         self.start(ctx, move || {
             movement(&plain.attention, &edited.attention).map(|moved| Finished::Movement(edited, moved))
+        });
+    }
+
+    /// Paints the thumbnails of all heads.
+    pub fn paint_thumbnails(&self, ctx: &Context, key: ThumbnailsKey) {
+        self.start(ctx, move || {
+            let image = thumbnails::paint(&key);
+            Some(Finished::Thumbnails(key, image))
+        });
+    }
+
+    /// Finds a number for each head, unless one is being found.
+    pub fn measure_once(&mut self, ctx: &Context, run: &Arc<Run>, metric: HeadMetric) {
+        if std::mem::replace(&mut self.measuring, true) {
+            return;
+        }
+        let run = run.clone();
+        self.start(ctx, move || {
+            let values = metric.of_all(&run.attention, &run.input);
+            Some(Finished::Measured(run, metric, values))
         });
     }
 

@@ -3,6 +3,7 @@
 mod curve;
 mod gauge;
 mod gradient;
+mod inside;
 mod leave_one_out;
 mod nearest;
 mod prune;
@@ -13,6 +14,7 @@ mod target;
 pub use crate::model::PrunedShape;
 pub use curve::{LEAST_FIRST, PruningCurve, PruningCurveOutcome};
 pub use gradient::{GradientImportance, Sensitivity, gradients};
+pub use inside::{CellOrigin, Inside};
 pub use leave_one_out::{Importance, LeaveOneOut};
 pub use nearest::{Nearest, NearestOutcome, Neighbour};
 pub use prune::{Prune, PruneOutcome, Speed, Weight};

@@ -13,11 +13,12 @@ pub fn jensen_shannon(a: ArrayView2<'_, f32>, b: ArrayView2<'_, f32>) -> Option<
     if a.dim() != b.dim() || a.is_empty() {
         return None;
     }
-    let total: f64 = a.rows().into_iter().zip(b.rows()).map(|(a, b)| f64::from(rows(a, b))).sum();
+    let total: f64 = a.rows().into_iter().zip(b.rows()).map(|(a, b)| f64::from(row_divergence(a, b))).sum();
     Some((total / a.nrows() as f64) as f32)
 }
 
-fn rows(a: ArrayView1<'_, f32>, b: ArrayView1<'_, f32>) -> f32 {
+/// The Jensen–Shannon divergence of two rows, in nats, from 0 to ln 2.
+pub(super) fn row_divergence(a: ArrayView1<'_, f32>, b: ArrayView1<'_, f32>) -> f32 {
     let nothing = |row: ArrayView1<'_, f32>| row.iter().all(|weight| *weight == 0.0);
     match (nothing(a), nothing(b)) {
         (true, true) => return 0.0,

@@ -2,8 +2,14 @@
 
 mod answers;
 mod change;
+mod comparison;
 mod divergence;
+mod heads;
+mod reading;
 
 pub use answers::{AnswerSpan, best_spans, greatest, kl_divergence, rank};
 pub use change::{HiddenChange, cosine, hidden_change};
+pub use comparison::{Compared, Comparison};
 pub use divergence::{jensen_shannon, movement};
+pub use heads::HeadMetric;
+pub use reading::{Frame, Unit, read_view, upper};

@@ -66,6 +66,16 @@ impl Encoder {
         head.answer(last, tokens, self.parts.pooler.as_ref())
     }
 
+    /// The part of a layer's output projection W_O that takes in what one head hands on, `[hidden, head_dim]`; `place` is
+    /// the head's place among those that are left.
+    ///
+    /// # Errors
+    /// [`ModelError::Torch`] if there is no such head.
+    pub fn head_output(&self, layer: usize, place: i64) -> Result<Tensor, ModelError> {
+        let layer = self.parts.order.get(layer).and_then(|layer| self.parts.layers.get(*layer));
+        layer.ok_or(ModelError::Empty)?.attention.output_of(place)
+    }
+
     /// How many weights the encoder has, the pooler and task heads included.
     pub fn parameters(&self) -> usize {
         let parts = &self.parts;

@@ -1,7 +1,7 @@
 use tch::{Kind, Tensor};
 
 use super::checkpoint::{LayerNorm, Linear, Weights};
-use super::{Activation, Batch, Config, ModelError, Probe, Site};
+use super::{Activation, Batch, Config, ModelError, Probe, Projections, Site};
 
 /// One encoder layer: self-attention and feed-forward, each with a residual sum and a layer norm.
 #[derive(Debug)]
@@ -302,6 +302,11 @@ impl SelfAttention {
         Self { qkv, output, rule, heads: config.heads as i64, left: None, head_dim: config.head_dim() as i64 }
     }
 
+    /// The part of W_O that takes in what stands at a place among the heads that are left, `[hidden, head_dim]`.
+    pub fn output_of(&self, place: i64) -> Result<Tensor, ModelError> {
+        Ok(self.output.weight.f_narrow(1, place * self.head_dim, self.head_dim)?)
+    }
+
     /// The attention block's output before the residual sum, `[batch, token, hidden]`.
     fn forward(
         &self,
@@ -319,6 +324,12 @@ impl SelfAttention {
         let qkv = qkv.f_reshape([3, rows * heads, n, d])?;
         let (query, key, value) = (qkv.f_select(0, 0)?, qkv.f_select(0, 1)?, qkv.f_select(0, 2)?);
 
+        if probe.watches() {
+            let each = |x: &Tensor| x.f_view([rows, heads, n, d]);
+            let (query, key, value) = (each(&query)?, each(&key)?, each(&value)?);
+            let left = self.left.as_ref();
+            probe.project(layer, &Projections { query: &query, key: &key, value: &value, left })?;
+        }
         let (mask, padded) = (scratch.mask_of(rows, heads)?, scratch.padded);
         let input = ScoreInput { query: &query, key: &key, mask: &mask, padded, rows, tokens: n, head_dim: d };
         let scores = self.rule.scores(&input)?;

@@ -36,7 +36,7 @@ pub use encoder::Encoder;
 pub use error::ModelError;
 pub use find::{DEFAULT_MODEL, find_model, list_models, model_folders};
 pub use loaded::{Model, Traced};
-pub use probe::{Boundaries, Probe, Site};
+pub use probe::{Boundaries, Probe, Projections, Site};
 pub(crate) use prune::PruneRule;
 pub use prune::{PrunedShape, can_prune, prune, weight_bytes};
 pub use surgery::{Held, OnProgress, Plan, Sources, Surgery};

@@ -15,6 +15,27 @@ pub enum Site {
     Hidden,
 }
 
+/// Queries, keys and values of one layer: `[batch, heads, token, head_dim]` each, without the heads that were pruned.
+///
+/// A family that turns queries and keys by their places (ModernBERT) does so when it makes scores of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Projections<'a> {
+    pub query: &'a Tensor,
+    pub key: &'a Tensor,
+    pub value: &'a Tensor,
+    /// The numbers of the heads that are left, `[left]`; `None` where none was pruned.
+    pub left: Option<&'a Tensor>,
+}
+
+impl Projections<'_> {
+    /// Where a head stands among those that are left; `None` if it was pruned.
+    pub fn place(&self, head: usize) -> Option<i64> {
+        let Some(left) = self.left else { return Some(head as i64) };
+        let numbers = Vec::<i64>::try_from(left).ok()?;
+        numbers.iter().position(|number| *number == head as i64).map(|place| place as i64)
+    }
+}
+
 /// Watches a forward pass and may change it: capture is a probe, each intervention is a probe.
 ///
 /// What [`visit`](Self::visit) returns is what the pass goes on with, and must have the shape it was given.
@@ -24,6 +45,14 @@ pub trait Probe {
     /// # Errors
     /// [`ModelError::Stopped`] ends the pass between two layers.
     fn enter(&mut self, _layer: usize, _hidden: &Tensor) -> Result<(), ModelError> {
+        Ok(())
+    }
+
+    /// Called in each layer before its scores are made, with what the heads make of what enters the layer.
+    ///
+    /// # Errors
+    /// As [`visit`](Self::visit).
+    fn project(&mut self, _layer: usize, _made: &Projections<'_>) -> Result<(), ModelError> {
         Ok(())
     }
 
@@ -67,6 +96,11 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         self.1.enter(layer, hidden)
     }
 
+    fn project(&mut self, layer: usize, made: &Projections<'_>) -> Result<(), ModelError> {
+        self.0.project(layer, made)?;
+        self.1.project(layer, made)
+    }
+
     fn visit(&mut self, layer: usize, site: Site, tensor: Tensor) -> Result<Tensor, ModelError> {
         let tensor = self.0.visit(layer, site, tensor)?;
         self.1.visit(layer, site, tensor)
@@ -80,6 +114,10 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
 impl<P: Probe + ?Sized> Probe for &mut P {
     fn enter(&mut self, layer: usize, hidden: &Tensor) -> Result<(), ModelError> {
         (**self).enter(layer, hidden)
+    }
+
+    fn project(&mut self, layer: usize, made: &Projections<'_>) -> Result<(), ModelError> {
+        (**self).project(layer, made)
     }
 
     fn visit(&mut self, layer: usize, site: Site, tensor: Tensor) -> Result<Tensor, ModelError> {

@@ -7,6 +7,12 @@ use super::{HeadId, TokenRange};
 pub enum RunError {
     #[error("“{0}” is no head: write layer.head, both counted from 0, as in 3.4")]
     BadHead(String),
+    #[error("“{text}” is none of {}", known.join(", "))]
+    NoSuchWord { text: String, known: Vec<&'static str> },
+    #[error("“{0}” pools no heads: write mean: or max: and heads, as in mean:0.1,3.4")]
+    BadPooled(String),
+    #[error("“{0}” is no range of colours: write head, layer, all, unit, or the weight at the upper end, as in 0.5")]
+    BadRange(String),
     #[error("“{0}” names no heads: write layer.head with * for all, as in 3.4, 3.*, *.4 or *.*")]
     BadHeadPattern(String),
     #[error("“{text}” is no edit: {cause}")]
@@ -30,7 +36,7 @@ pub enum RunError {
     BadMapShape { found: (usize, usize, usize), heads: usize, tokens: usize },
     #[error("“{0}” is no range of tokens: write first..end, counted from 0, as in 3..10")]
     NoTokenRange(String),
-    #[error("there are no tokens {range}: this text has 0..{tokens}")]
+    #[error("there are no tokens {range}: this picture has 0..{tokens}")]
     BadTokens { range: TokenRange, tokens: usize },
     #[error("“{text}” is no colour map: choose one of {}", known.join(", "))]
     BadColorMap { text: String, known: Vec<&'static str> },

@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows libtorch or a window. A [`Run`] is made once and shared behind an `Arc`.
 
+mod align;
 mod edit;
 mod error;
 mod file;
@@ -10,12 +11,14 @@ mod load_report;
 mod maps;
 mod model_info;
 mod outcome;
+mod reading;
 mod recipe;
 mod task;
 mod text_file;
 mod token;
 mod view;
 
+pub use align::align;
 pub use edit::{Edit, HeadPattern, Intervention, Source, TokenChoice};
 pub use error::{RunError, one_line, panic_text};
 pub use file::{Stored, write_bytes, write_safetensors, write_tensors};
@@ -24,6 +27,7 @@ pub use load_report::LoadReport;
 pub use maps::{AttentionMap, AttentionMaps};
 pub use model_info::{MaskPiece, ModelInfo, Pooling, PoolingMode, Prefix};
 pub use outcome::{Embedding, Run};
+pub use reading::{ColorScale, PoolBy, Pooled, Reading, Segments, Specials, Units};
 pub use recipe::Recipe;
 pub use task::{Scale, Task, TaskInfo, TaskOutput};
 pub use text_file::read_lines;

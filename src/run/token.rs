@@ -136,13 +136,24 @@ impl Input {
         Ok(())
     }
 
+    /// The text of a segment, if there is one.
+    pub fn text_of(&self, segment: Segment) -> Option<&str> {
+        match segment {
+            Segment::A => Some(&self.texts.a),
+            Segment::B => self.texts.b.as_deref(),
+        }
+    }
+
     /// The stretch of text that a token came from.
     pub fn source_of(&self, token: &Token) -> Option<&str> {
-        let text = match token.segment {
-            Segment::A => &self.texts.a,
-            Segment::B => self.texts.b.as_ref()?,
-        };
-        text.get(token.span?.range())
+        self.text_of(token.segment)?.get(token.span?.range())
+    }
+
+    /// The stretch of text that neighbouring tokens of one segment came from.
+    pub fn source(&self, tokens: Range<usize>) -> Option<&str> {
+        let tokens = self.tokens.get(tokens)?;
+        let (first, last) = (tokens.first()?, tokens.last()?);
+        self.text_of(first.segment)?.get(first.span?.start..last.span?.end)
     }
 
     /// “512 of 731 tokens shown”, when the text was cut.

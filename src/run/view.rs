@@ -4,23 +4,36 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{AttentionMaps, HeadId, RunError};
+use super::{ColorScale, HeadId, Pooled, Reading, RunError};
 
 /// How a picture is drawn: the same in the window, in a file and from the command line.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ViewSpec {
     pub head: HeadId,
+    /// Several heads that are shown as one map in place of [`head`](Self::head).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pooled: Option<Pooled>,
+    pub reading: Reading,
     pub colors: ColorMap,
+    pub scale: ColorScale,
     pub range: MapRange,
-    /// The part of the map that is shown; the whole where this is `None`.
+    /// The part of the map that is shown, in rows and columns as they are read; the whole where this is `None`.
     pub crop: Option<Crop>,
 }
 
 impl ViewSpec {
-    /// The name under which this head's picture is kept: `layer3-head04.png`.
+    /// The name under which this picture is kept: `layer3-head04.png`.
     pub fn file_name(&self) -> String {
-        format!("layer{}-head{:02}.png", self.head.layer, self.head.head)
+        match &self.pooled {
+            Some(pooled) => format!("{}-of-{}-heads.png", pooled.by.name(), pooled.heads.len()),
+            None => format!("layer{}-head{:02}.png", self.head.layer, self.head.head),
+        }
+    }
+
+    /// The heads that are shown.
+    pub fn heads(&self) -> &[HeadId] {
+        self.pooled.as_ref().map_or(std::slice::from_ref(&self.head), |pooled| &pooled.heads)
     }
 }
 
@@ -32,12 +45,12 @@ pub struct Crop {
 }
 
 impl Crop {
-    /// Checks that both ranges lie within so many tokens.
+    /// Checks that both ranges lie within so many rows and columns.
     ///
     /// # Errors
     /// [`RunError::BadTokens`], which names the valid range.
-    pub fn within(self, tokens: usize) -> Result<Self, RunError> {
-        for range in [self.queries, self.keys] {
+    pub fn within(self, rows: usize, columns: usize) -> Result<Self, RunError> {
+        for (range, tokens) in [(self.queries, rows), (self.keys, columns)] {
             if range.start >= range.end || range.end > tokens {
                 return Err(RunError::BadTokens { range, tokens });
             }
@@ -76,33 +89,43 @@ impl FromStr for TokenRange {
     }
 }
 
-/// Which weights the ends of the colour bar stand for.
+/// Which weight the upper end of the colour bar stands for; the lower end is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MapRange {
-    /// From 0 to the head's own largest weight.
+    /// The largest weight of what is shown.
     #[default]
     Head,
-    /// From 0 to the largest weight of all heads, so that pictures of different heads compare.
+    /// The largest weight of all heads in its layer.
+    Layer,
+    /// The largest weight of all heads, so that pictures of different heads compare.
     All,
-    /// From 0 to 1.
+    /// 1.
     Unit,
+    /// This weight, above 0.
+    Fixed(f32),
 }
 
-impl MapRange {
-    pub const ALL: [Self; 3] = [Self::Head, Self::All, Self::Unit];
+impl fmt::Display for MapRange {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Head => out.write_str("head"),
+            Self::Layer => out.write_str("layer"),
+            Self::All => out.write_str("all"),
+            Self::Unit => out.write_str("unit"),
+            Self::Fixed(upper) => write!(out, "{upper}"),
+        }
+    }
+}
 
-    /// The weight that the upper end of the colour bar stands for; never 0, so that it can divide.
-    ///
-    /// # Errors
-    /// [`RunError::NoSuchHead`] if the maps have no such head.
-    pub fn upper(self, maps: &AttentionMaps, head: HeadId) -> Result<f32, RunError> {
-        let upper = match self {
-            Self::Head => maps.head(head)?.iter().copied().fold(0.0, f32::max),
-            Self::All => maps.max(),
-            Self::Unit => 1.0,
-        };
-        Ok(if upper > 0.0 { upper } else { 1.0 })
+impl FromStr for MapRange {
+    type Err = RunError;
+
+    fn from_str(text: &str) -> Result<Self, RunError> {
+        let known = [Self::Head, Self::Layer, Self::All, Self::Unit].into_iter();
+        let fixed = || text.parse().ok().filter(|upper: &f32| upper.is_finite() && *upper > 0.0).map(Self::Fixed);
+        let named = known.into_iter().find(|range| range.to_string() == text.trim());
+        named.or_else(fixed).ok_or_else(|| RunError::BadRange(text.to_owned()))
     }
 }
 

@@ -9,6 +9,7 @@ use tokenizers::processors::roberta::RobertaProcessing;
 use tokenizers::{AddedToken, Tokenizer};
 
 use super::TextError;
+use super::guard::{check_files, guarded};
 
 /// The key of `tokenizer_config.json` that matters here.
 #[derive(Debug, Default, Deserialize)]
@@ -20,9 +21,13 @@ struct Settings {
 pub(super) fn byte_level(folder: &Path, vocabulary: &Path, merges: &Path) -> Result<Tokenizer, TextError> {
     let malformed = |cause: String| TextError::Malformed { path: vocabulary.to_owned(), cause };
     let Settings { add_prefix_space } = super::vocab::settings(&folder.join("tokenizer_config.json"))?;
+    let read = |path: &Path| {
+        std::fs::read(path).map_err(|error| TextError::Unreadable { path: path.to_owned(), cause: error.to_string() })
+    };
+    check_files(&read(vocabulary)?, &String::from_utf8_lossy(&read(merges)?)).map_err(malformed)?;
     let path = |path: &Path| path.to_str().map(str::to_owned).ok_or_else(|| malformed("its path is no text".into()));
-    let model = BPE::from_file(&path(vocabulary)?, &path(merges)?)
-        .build()
+    let (vocabulary, merges_path) = (path(vocabulary)?, path(merges)?);
+    let model = guarded(|| BPE::from_file(&vocabulary, &merges_path).build())
         .map_err(|error| malformed(format!("with {}: {error}", merges.display())))?;
     let mut tokenizer = Tokenizer::new(model);
     let id = |piece: &str| {

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 /// Why a tokenizer could not be read or a text not be turned into tokens.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
-    #[error("{} holds no tokenizer: there is neither tokenizer.json, nor vocab.json with merges.txt, nor sentencepiece.bpe.model or spm.model, nor vocab.txt", .0.display())]
+    #[error("{} holds no tokenizer: there is neither tokenizer.json, nor vocab.json with merges.txt, nor sentencepiece.bpe.model, spm.model or spiece.model, nor vocab.txt", .0.display())]
     NoTokenizer(PathBuf),
     #[error("cannot read {}: {cause}", path.display())]
     Unreadable { path: PathBuf, cause: String },

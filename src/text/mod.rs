@@ -3,6 +3,7 @@
 
 mod byte_level;
 mod error;
+mod guard;
 mod ids;
 mod piece_file;
 mod sentence_piece;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokenizers::Tokenizer;
 
 use super::TextError;
+use super::guard::guarded;
 use super::piece_file::Pieces;
 
 /// Settings of the families that keep such files.
@@ -49,7 +50,7 @@ pub(super) fn sentence_piece(folder: &Path, path: &Path) -> Result<Tokenizer, Te
         }
     };
     let json = whole.map_err(malformed)?.to_string();
-    Tokenizer::from_bytes(json).map_err(|error| malformed(error.to_string()))
+    guarded(|| Tokenizer::from_bytes(json)).map_err(malformed)
 }
 
 /// The special tokens of XLM-RoBERTa come first, in another order than in the file, and the mask last.

@@ -6,6 +6,7 @@ use tokenizers::models::ModelWrapper;
 use tokenizers::utils::truncation::{TruncationParams, truncate_encodings};
 use tokenizers::{Encoding, PostProcessor, Tokenizer};
 
+use super::guard::{check_json, guarded};
 use super::spelling::Spelling;
 use super::{TextError, byte_level, sentence_piece, vocab};
 use crate::run::{Input, Limit, Role, Segment, Span, Texts, Token};
@@ -35,8 +36,9 @@ impl TextEncoder {
         let mut tokenizer = if whole.is_file() {
             let bytes = std::fs::read(&whole)
                 .map_err(|error| TextError::Unreadable { path: whole.clone(), cause: error.to_string() })?;
-            Tokenizer::from_bytes(bytes)
-                .map_err(|error| TextError::Malformed { path: whole.clone(), cause: error.to_string() })?
+            check_json(&bytes)
+                .and_then(|()| guarded(|| Tokenizer::from_bytes(bytes)))
+                .map_err(|cause| TextError::Malformed { path: whole.clone(), cause })?
         } else if letters.is_file() && merges.is_file() {
             byte_level::byte_level(folder, &letters, &merges)?
         } else if let Some(pieces) = pieces.iter().find(|pieces| pieces.is_file()) {
@@ -70,20 +72,19 @@ impl TextEncoder {
     /// # Errors
     /// [`TextError::Encode`] if the tokenizer refuses the text.
     pub fn encode(&self, texts: &Arc<Texts>, limit: usize, why: Limit) -> Result<Input, TextError> {
-        let refused = |error: tokenizers::Error| TextError::Encode(error.to_string());
         let read = Texts { a: beginning(&texts.a), b: texts.b.as_deref().map(beginning) };
         let unread = read != **texts;
         let a = read.a.as_str();
-        let whole = match read.b.as_deref() {
+        let whole = guarded(|| match read.b.as_deref() {
             Some(b) => self.tokenizer.encode((a, b), true),
             None => self.tokenizer.encode(a, true),
-        }
-        .map_err(refused)?;
+        })
+        .map_err(TextError::Encode)?;
         let full_length = whole.len();
         let (encoding, limit) = if full_length <= limit {
             (whole, None)
         } else {
-            (self.encode_cut(&read, limit).map_err(refused)?, Some(why))
+            (guarded(|| self.encode_cut(&read, limit)).map_err(TextError::Encode)?, Some(why))
         };
         let tokens = self.tokens(&encoding);
         Ok(Input { texts: texts.clone(), tokens, full_length, limit, unread, masked: Vec::new() })

@@ -154,6 +154,7 @@ impl<'a> Machine<'a> {
         let full = format!("{module}.{name}");
         let known = KNOWN.contains(&full.as_str()) || STORAGES.iter().any(|(storage, _)| *storage == full);
         if !known {
+            let full: String = full.escape_debug().take(80).collect();
             return Err(format!("it asks for {full}, which is no tensor: such a file can run code, and is not opened"));
         }
         self.push(Node::Global(full))

@@ -2,6 +2,8 @@
 
 use ndarray::{Array2, ArrayView2};
 
+use crate::run::align;
+
 /// A token as alignment sees it: its piece, and whether it is a marker such as `[CLS]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
@@ -47,34 +49,6 @@ pub fn carry(pattern: ArrayView2<'_, f32>, from: &[Piece], to: &[Piece]) -> Carr
     }
     let aligned = partner.iter().flatten().count() as f32 / to.len().max(1) as f32;
     Carried { weights, aligned }
-}
-
-/// For each token of `to`, its partner in `from` by longest common subsequence.
-fn align(from: &[Piece], to: &[Piece]) -> Vec<Option<usize>> {
-    // longest[i][j]: of from[i..] and to[j..]
-    let mut longest = Array2::<u32>::zeros((from.len() + 1, to.len() + 1));
-    for i in (0..from.len()).rev() {
-        for j in (0..to.len()).rev() {
-            longest[[i, j]] = if from[i] == to[j] {
-                longest[[i + 1, j + 1]] + 1
-            } else {
-                longest[[i + 1, j]].max(longest[[i, j + 1]])
-            };
-        }
-    }
-    let mut partner = vec![None; to.len()];
-    let (mut i, mut j) = (0, 0);
-    while i < from.len() && j < to.len() {
-        if from[i] == to[j] {
-            partner[j] = Some(i);
-            (i, j) = (i + 1, j + 1);
-        } else if longest[[i + 1, j]] >= longest[[i, j + 1]] {
-            i += 1;
-        } else {
-            j += 1;
-        }
-    }
-    partner
 }
 
 /// The mean weight at each relative offset key − query, over pairs of words.
@@ -144,11 +118,5 @@ mod tests {
         assert_eq!(carried.weights, array![[1.0, 0.0], [0.0, 1.0]]);
         let nothing = carry(array![[0.0, 1.0], [0.0, 1.0]].view(), &pieces("[CLS] [SEP]"), &pieces("x y"));
         assert_eq!(nothing.weights, array![[0.5, 0.5], [0.5, 0.5]]);
-    }
-
-    #[test]
-    fn alignment_keeps_the_order() {
-        let partner = align(&pieces("a b c d"), &pieces("b x d a"));
-        assert_eq!(partner, [Some(1), None, Some(3), None]);
     }
 }

@@ -1,0 +1,129 @@
+//! How maps are read, measured and compared: against numbers worked out by hand.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // a test may stop at what it did not expect
+
+mod support;
+
+use std::sync::Arc;
+
+use headlight::metrics::{Comparison, Frame, HeadMetric, read_view, upper};
+use headlight::run::{HeadId, MapRange, PoolBy, Pooled, Reading, Run, Segments, Specials, Texts, Units, ViewSpec};
+use support::runs::{model_info, run_of, run_with};
+
+/// “[CLS] play ##ing cats [SEP]”, in which the weights of row i are 1, 2, 3, 4, 5 of 15.
+fn pieces() -> Run {
+    let texts = Arc::new(Texts::single("play ing cats"));
+    let mut run = run_with(&model_info(1, 1), &texts, |_, _, _, key| (key + 1) as f32);
+    run.input.texts = Arc::new(Texts::single("playing cats"));
+    for (token, (start, end)) in [(1, (0, 4)), (2, (4, 7)), (3, (8, 12))] {
+        run.input.tokens[token].span = Some(headlight::run::Span { start, end });
+    }
+    run.input.tokens[2].word = run.input.tokens[1].word;
+    run
+}
+
+fn read(run: &Run, reading: Reading) -> (Frame, ndarray::Array2<f32>) {
+    let frame = Frame::of(&run.input, reading);
+    let view = ViewSpec { reading, ..ViewSpec::default() };
+    let map = read_view(&run.attention, &frame, &view).unwrap().into_owned();
+    (frame, map)
+}
+
+fn near(found: &[f32], wanted: &[f32]) -> bool {
+    found.len() == wanted.len() && found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-6)
+}
+
+#[test]
+fn words_add_up_keys_and_average_queries() {
+    let run = pieces();
+    let (frame, map) = read(&run, Reading { units: Units::Words, ..Reading::default() });
+    assert_eq!(frame.rows, [0..1, 1..3, 3..4, 4..5]);
+    for row in map.rows() {
+        assert!(near(row.as_slice().unwrap(), &[1.0 / 15.0, 5.0 / 15.0, 4.0 / 15.0, 5.0 / 15.0]), "{row}");
+    }
+    let labels = headlight::figure::unit_labels(&run.input, &frame.columns);
+    assert_eq!(labels, ["[CLS]", "playing", "cats", "[SEP]"]);
+}
+
+#[test]
+fn markers_are_left_out_and_rows_renormalised_if_wanted() {
+    let run = pieces();
+    let (_, hidden) = read(&run, Reading { specials: Specials::Hide, ..Reading::default() });
+    assert!(near(hidden.row(0).as_slice().unwrap(), &[2.0 / 15.0, 3.0 / 15.0, 4.0 / 15.0]));
+    let (_, scaled) = read(&run, Reading { specials: Specials::Renormalise, ..Reading::default() });
+    assert!(near(scaled.row(0).as_slice().unwrap(), &[2.0 / 9.0, 3.0 / 9.0, 4.0 / 9.0]));
+    // Of a part, rows still count what they give to the other part.
+    let pair = run_of(&model_info(1, 1), &Arc::new(Texts::pair("a b", "c")));
+    let part = Reading { specials: Specials::Renormalise, segments: Segments::AToB, ..Reading::default() };
+    let (frame, map) = read(&pair, part);
+    assert_eq!((frame.rows.len(), frame.columns.len()), (2, 1));
+    assert!(map[[0, 0]] < 0.1, "{map}");
+}
+
+#[test]
+fn heads_are_pooled_and_ranges_are_those_of_what_is_read() {
+    let run = run_of(&model_info(2, 2), &Arc::new(Texts::single("a b c")));
+    let frame = Frame::of(&run.input, Reading::default());
+    let heads = vec![HeadId::new(0, 0), HeadId::new(0, 1)];
+    let view = |by| ViewSpec { pooled: Some(Pooled { by, heads: heads.clone() }), ..ViewSpec::default() };
+    let maps = heads.iter().map(|head| run.attention.head(*head).unwrap()).collect::<Vec<_>>();
+    let mean = read_view(&run.attention, &frame, &view(PoolBy::Mean)).unwrap().into_owned();
+    let most = read_view(&run.attention, &frame, &view(PoolBy::Max)).unwrap().into_owned();
+    for at in [(0, 0), (1, 2), (4, 3)] {
+        assert!((mean[at] - (maps[0][at] + maps[1][at]) / 2.0).abs() < 1e-6);
+        assert_eq!(most[at], maps[0][at].max(maps[1][at]));
+    }
+    let ranged = |range| {
+        let view = ViewSpec { range, ..ViewSpec::default() };
+        upper(&run.attention, &frame, &view, maps[0])
+    };
+    let greatest = |head| run.attention.head(head).unwrap().iter().copied().fold(0.0, f32::max);
+    assert_eq!(ranged(MapRange::Head), greatest(HeadId::new(0, 0)));
+    assert_eq!(ranged(MapRange::Layer), greatest(HeadId::new(0, 0)).max(greatest(HeadId::new(0, 1))));
+    assert_eq!((ranged(MapRange::Unit), ranged(MapRange::Fixed(0.25))), (1.0, 0.25));
+}
+
+#[test]
+fn metrics_of_heads_by_hand() {
+    let run = pieces();
+    let map = run.attention.head(HeadId::default()).unwrap();
+    let weights = [1.0, 2.0, 3.0, 4.0, 5.0].map(|weight: f32| weight / 15.0);
+    let of = |metric: HeadMetric| metric.of(map, &run.input);
+    let entropy: f32 = -weights.iter().map(|weight| weight * weight.ln()).sum::<f32>();
+    let distance: f32 =
+        (0..5usize).map(|i| (0..5).map(|j| weights[j] * i.abs_diff(j) as f32).sum::<f32>()).sum::<f32>() / 5.0;
+    for (metric, wanted) in [
+        (HeadMetric::Entropy, entropy),
+        (HeadMetric::Confidence, 5.0 / 15.0),
+        (HeadMetric::Distance, distance),
+        (HeadMetric::Previous, (1.0 + 2.0 + 3.0 + 4.0) / 15.0 / 5.0),
+        (HeadMetric::Next, (2.0 + 3.0 + 4.0 + 5.0) / 15.0 / 5.0),
+        (HeadMetric::Specials, 6.0 / 15.0),
+        (HeadMetric::OtherText, 0.0),
+    ] {
+        assert!((of(metric) - wanted).abs() < 1e-5, "{}: {} {wanted}", metric.name(), of(metric));
+        assert_eq!(metric.of_all(&run.attention, &run.input).dim(), (1, 1));
+    }
+}
+
+#[test]
+fn texts_with_other_tokens_are_compared_by_the_words_that_both_have() {
+    let info = model_info(1, 2);
+    let run = |text: &str| run_of(&info, &Arc::new(Texts::single(text)));
+    let view = |head| ViewSpec { head: HeadId::new(0, head), ..ViewSpec::default() };
+    let (a, b) = (run("the cat sat"), run("the old Cat slept"));
+    let same = Comparison::of((&a, &view(0)), (&a, &view(1))).unwrap();
+    assert!(same.same_tokens && same.difference.dim() == (5, 5));
+    let (first, second) = (a.attention.head(HeadId::new(0, 0)).unwrap(), a.attention.head(HeadId::new(0, 1)).unwrap());
+    assert!((same.difference[[1, 1]] - (first[[1, 1]] - second[[1, 1]])).abs() < 1e-6);
+    let total = headlight::metrics::jensen_shannon(first, second).unwrap();
+    assert!((same.total().unwrap() - total).abs() < 1e-6);
+
+    let other = Comparison::of((&a, &view(0)), (&b, &view(0))).unwrap();
+    assert!(!other.same_tokens);
+    assert_eq!(other.rows, [(0, 0), (1, 1), (2, 3), (4, 5)], "whatever the case");
+    assert_eq!(other.left_out(), (vec![3], vec![2, 4]));
+    // Shared words attend alike here, once rows are renormalised.
+    assert!(other.divergence[0] < 1e-6 && other.total().unwrap() < 0.01, "{:?}", other.divergence);
+    let nothing = Comparison::of((&run("x"), &view(0)), (&run("y"), &view(0))).unwrap();
+    assert_eq!(nothing.rows.len(), 2, "markers are shared");
+}
