@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::command::Command;
 use super::experiments::Kind;
 use super::file_dialog::{Asks, Field};
 use super::panes::Pane;
@@ -52,6 +53,10 @@ pub enum Action {
     ClearEdits,
     Undo,
     Redo,
+    Do(Command),
+    OpenPalette,
+    ShowKeys,
+    ShowMessages,
     /// Shows the plain model's run, or the edited one again.
     TogglePlain,
     /// Seeks the sentences of a text file that are nearest to the first text.

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use egui::{CentralPanel, Context, Frame, Key, Modifiers, Panel, Sides, Ui};
+use egui::{CentralPanel, Context, Frame, Panel, Sides, Ui};
 use egui_tiles::Tree;
 use ndarray::Array2;
 
-use super::action::{Action, patterns};
+use super::action::Action;
+use super::command::Command;
 use super::compare::Compare;
 use super::controls;
 use super::conversation::Conversation;
@@ -17,15 +18,19 @@ use super::experiments::Experiments;
 use super::file_dialog::FileDialog;
 use super::grid::Grid;
 use super::heatmap::Heatmap;
+use super::history::{History, Snapshot};
 use super::hub::HubWindow;
 use super::inside::InsideView;
 use super::lines::Lines;
+use super::messages::Messages;
 use super::output::Output;
+use super::palette::Palette;
 use super::panes::{self, Pane, Views};
 use super::pins::Pin;
 use super::prose::Prose;
 use super::prune::PruneWindow;
-use super::recent::RecentModels;
+use super::recent::{RecentModels, RecentTexts};
+use super::settings;
 use super::status::{self, multilingual};
 use super::surgery::Surgery;
 use super::text_boxes::TextBoxes;
@@ -66,14 +71,6 @@ impl Masks {
 pub(super) struct Pinned {
     pub run: Arc<Run>,
     pub head: HeadId,
-}
-
-const LAYOUT: &str = "layout";
-
-/// The places of views as they were left; the usual ones where nothing was kept, or by another version.
-fn kept_layout(storage: Option<&dyn eframe::Storage>) -> Tree<Pane> {
-    let kept = storage.and_then(|storage| eframe::get_value(storage, LAYOUT));
-    kept.filter(panes::is_whole).unwrap_or_else(panes::default_layout)
 }
 
 /// The program's window.
@@ -117,10 +114,12 @@ pub struct HeadlightApp {
     /// Models to choose from.
     pub(super) models: Vec<(String, PathBuf)>,
     pub(super) recent: RecentModels,
+    pub(super) recent_texts: RecentTexts,
     /// What is known of the model is shown.
     pub(super) shows_model: bool,
-    /// What was done last, for the status line.
-    pub(super) news: Option<String>,
+    pub(super) messages: Messages,
+    pub(super) history: History,
+    pub(super) palette: Palette,
 }
 
 impl HeadlightApp {
@@ -130,9 +129,9 @@ impl HeadlightApp {
             conversation: Conversation::new(link),
             boxes: TextBoxes::new(opening.texts),
             masks: Masks::default(),
-            view: ViewSpec::default(),
+            view: settings::kept_view(storage),
             selection: BTreeSet::new(),
-            layout: kept_layout(storage),
+            layout: settings::kept_layout(storage),
             grid: Grid::default(),
             heatmap: Heatmap::default(),
             lines: Lines::default(),
@@ -156,8 +155,11 @@ impl HeadlightApp {
             dialog: None,
             models: opening.models,
             recent: RecentModels::kept(storage),
+            recent_texts: RecentTexts::kept(storage),
             shows_model: false,
-            news: None,
+            messages: Messages::default(),
+            history: History::default(),
+            palette: Palette::default(),
         };
         match (opening.model, opening.session) {
             (_, Some(session)) => app.restore(session),
@@ -165,6 +167,11 @@ impl HeadlightApp {
             (Err(cause), None) => app.conversation.report(cause),
         }
         app
+    }
+
+    /// Something to tell as the window opens.
+    pub fn tell(&mut self, trouble: impl std::fmt::Display) {
+        self.messages.fail(trouble);
     }
 
     fn receive(&mut self, ctx: &Context) {
@@ -214,39 +221,15 @@ impl HeadlightApp {
         actions.extend(dropped.into_iter().map(Action::Open));
     }
 
-    /// Keys that act while no text box has the focus.
-    fn keys(&self, ui: &Ui, actions: &mut Vec<Action>) {
-        if ui.ctx().text_edit_focused() || self.dialog.is_some() {
-            return;
+    /// Everything but the edits, as it is now.
+    fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            texts: [self.boxes.a.clone(), self.boxes.b.clone()],
+            view: self.view.clone(),
+            selection: self.selection.clone(),
+            pool: self.pool,
+            held: self.held.clone(),
         }
-        // Space presses the button that has the focus, if one has.
-        let free = !ui.ctx().egui_wants_keyboard_input();
-        // Escape closes a menu before it ends the selection.
-        let selected = !self.selection.is_empty() && !egui::Popup::is_any_open(ui.ctx());
-        ui.input_mut(|input| {
-            if free && input.consume_key(Modifiers::NONE, Key::Space) {
-                actions.push(Action::ToggleZero(patterns(&self.selection, self.view.head)));
-            }
-            if selected && input.consume_key(Modifiers::NONE, Key::Escape) {
-                actions.push(Action::ClearSelection);
-            }
-            if input.consume_key(Modifiers::NONE, Key::P) {
-                actions.push(Action::Pin);
-            }
-            if input.consume_key(Modifiers::NONE, Key::C) {
-                actions.push(Action::Compare);
-            }
-            if input.consume_key(Modifiers::NONE, Key::B) {
-                actions.push(Action::TogglePlain);
-            }
-            // The longer shortcut first, or the shorter one would take it.
-            if input.consume_key(Modifiers::COMMAND | Modifiers::SHIFT, Key::Z) {
-                actions.push(Action::Redo);
-            }
-            if input.consume_key(Modifiers::COMMAND, Key::Z) {
-                actions.push(Action::Undo);
-            }
-        });
     }
 
     /// What stands in the place of pictures while there is none.
@@ -291,7 +274,8 @@ impl HeadlightApp {
 impl eframe::App for HeadlightApp {
     fn save(&mut self, storage: &mut dyn eframe::Storage) {
         self.recent.keep(storage);
-        eframe::set_value(storage, LAYOUT, &self.layout);
+        self.recent_texts.keep(storage);
+        settings::keep(storage, &self.layout, &self.view);
     }
 
     fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
@@ -303,11 +287,14 @@ impl eframe::App for HeadlightApp {
 
     fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
         let (mut actions, mut actions_left) = (Vec::new(), Vec::new());
+        // Before any control can take them.
+        self.keys(ui, &mut actions);
+        self.show_palette(ui, &mut actions);
         Panel::top("texts").show(ui, |ui| {
             ui.add_space(4.0);
             let model = self.conversation.model().cloned();
             let multilingual = multilingual(&self.models, model.as_deref());
-            let examples = |ui: &mut Ui| examples::menu(ui, multilingual, &mut actions_left);
+            let examples = |ui: &mut Ui| examples::menu(ui, multilingual, &self.recent_texts, &mut actions_left);
             self.boxes.show(ui, model.as_ref().map_or(&[], |model| &model.prefixes), examples);
             ui.add_space(4.0);
         });
@@ -319,12 +306,14 @@ impl eframe::App for HeadlightApp {
                     controls::choose_theme(ui);
                     status::session_menu(ui, &mut actions);
                     panes::menu(ui, &self.layout, &mut actions);
+                    Command::Messages.button(ui, self.can(Command::Messages), &mut actions);
+                    Command::Keys.button(ui, true, &mut actions);
+                    Command::Palette.button(ui, true, &mut actions);
                 },
             );
         });
         actions.append(&mut actions_left);
         self.take_dropped(ui, &mut actions);
-        self.keys(ui, &mut actions);
         let run = self.shown().cloned();
         if run.is_some() {
             Panel::top("toolbar").show(ui, |ui| {
@@ -346,6 +335,15 @@ impl eframe::App for HeadlightApp {
         self.show_dialogs(ui, &mut actions);
         for action in actions {
             self.apply(ui.ctx(), action);
+        }
+        self.messages.show_new(ui);
+        self.messages.show_list(ui);
+        // A word that is being composed is no step.
+        if self.boxes.settled().is_some() {
+            let now = ui.input(|input| input.time);
+            if let Some([a, b]) = self.history.note(now, &self.snapshot(), self.surgery.changes()) {
+                self.recent_texts.add(Texts { a, b: Some(b).filter(|b| !b.is_empty()) });
+            }
         }
     }
 }

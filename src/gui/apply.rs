@@ -9,15 +9,16 @@ use super::action::Action;
 use super::app::{HeadlightApp, Masks, Pinned};
 use super::compare::{Pick, Source};
 use super::file_dialog::{Asks, Decision, Field, FileDialog};
+use super::history::Back;
 use super::panes::{self, Pane};
 use super::ranking;
 use super::share::{self, Copied};
-use super::surgery::Entry;
+use super::surgery::{Entry, Surgery};
 use super::workshop::Finished;
 use crate::engine::Experiment;
 use crate::figure::HeatmapFigure;
 use crate::lab::Nearest;
-use crate::run::{Edit, HeadId, HeadPattern, Intervention, ViewSpec, one_line, read_lines};
+use crate::run::{Edit, HeadId, HeadPattern, Intervention, Texts, ViewSpec, one_line, read_lines};
 use crate::session::{ModelName, SavedEdit, Session};
 
 impl HeadlightApp {
@@ -59,8 +60,22 @@ impl HeadlightApp {
             Action::SwitchEdit(at) => self.surgery.switch(at),
             Action::RemoveEdit(at) => self.surgery.remove(at),
             Action::ClearEdits => self.surgery.clear(),
-            Action::Undo => self.news = self.surgery.undo().map(|step| format!("undone: {step}")),
-            Action::Redo => self.news = self.surgery.redo().map(|step| format!("done again: {step}")),
+            Action::Undo => {
+                let back = self.history.undo();
+                self.put_back("undone", back, Surgery::undo);
+            }
+            Action::Redo => {
+                let back = self.history.redo();
+                self.put_back("done again", back, Surgery::redo);
+            }
+            Action::Do(command) => {
+                if let Some(action) = self.action_of(command) {
+                    self.apply(ctx, action);
+                }
+            }
+            Action::OpenPalette => self.palette.open(),
+            Action::ShowKeys => self.palette.shows_keys = true,
+            Action::ShowMessages => self.messages.open = true,
             Action::TogglePlain => self.shows_plain = !self.shows_plain,
             Action::ToggleMask(token) => self.toggle_mask(token),
             Action::Pin => self.pin(),
@@ -115,6 +130,22 @@ impl HeadlightApp {
         }
     }
 
+    /// Puts back what a step changed; `edits` does so for edits.
+    fn put_back(&mut self, done: &str, back: Option<Back>, edits: impl FnOnce(&mut Surgery) -> Option<String>) {
+        let name = match back {
+            None => return,
+            Some(Back::Edits) => edits(&mut self.surgery).unwrap_or_default(),
+            Some(Back::State(name, state)) => {
+                let [a, b] = state.texts;
+                self.boxes.put(Texts { a, b: Some(b) });
+                (self.view, self.selection, self.pool, self.held) =
+                    (state.view, state.selection, state.pool, state.held);
+                name.to_owned()
+            }
+        };
+        self.messages.tell(format!("{done}: {name}"));
+    }
+
     fn start(&mut self, experiment: Result<Box<dyn Experiment>, String>) {
         match experiment {
             Ok(experiment) => self.conversation.start(experiment),
@@ -130,7 +161,7 @@ impl HeadlightApp {
             (false, "json") => self.open_session(path),
             _ => {
                 let path = path.display();
-                self.news = Some(format!("failed: {path} is no model's folder, no file of weights and no session"));
+                self.messages.fail(format!("{path} is no model's folder, no file of weights and no session"));
             }
         }
     }
@@ -180,7 +211,7 @@ impl HeadlightApp {
                             self.surgery.add_all(heads.into_iter().map(edit).collect());
                             self.dialog = None;
                         }
-                        Err(error) => self.news = Some(format!("failed: {}", one_line(&error))),
+                        Err(error) => self.messages.fail(one_line(&error)),
                     }
                 }
             },
@@ -193,19 +224,19 @@ impl HeadlightApp {
             match finished {
                 Finished::Picture(image) => {
                     ctx.copy_image(image);
-                    self.news = Some("picture copied".into());
+                    self.messages.tell("picture copied");
                 }
                 Finished::Movement(run, moved) => self.movement = Some((run, moved)),
                 Finished::Curves(figure, image) => self.experiments.receive(ctx, figure, image),
                 Finished::Fetching(far) => self.hub.tell(far),
                 Finished::Fetched(outcome) => {
                     if let Some(folder) = self.hub.end(outcome) {
-                        self.news = Some("fetched: it is being opened".to_owned());
+                        self.messages.tell("fetched: it is being opened");
                         self.conversation.load(folder);
                     }
                 }
                 Finished::Written(path) => {
-                    self.news = Some(format!("written: {}", path.display()));
+                    self.messages.tell(format!("written: {}", path.display()));
                     self.dialog = None;
                 }
                 Finished::Chosen(field, path) => self.fill(field, &path),
@@ -214,7 +245,7 @@ impl HeadlightApp {
                     self.workshop.measured();
                     self.measured = Some((run, metric, values));
                 }
-                Finished::Failed(cause) => self.news = Some(format!("failed: {cause}")),
+                Finished::Failed(cause) => self.messages.fail(cause),
             }
         }
     }
@@ -246,7 +277,7 @@ impl HeadlightApp {
         self.compare.a = Pick { source: Source::Shown, head: Some(self.view.head) };
         self.compare.b = Pick { source: Source::Shown, head: None };
         panes::bring_forward(&mut self.layout, Pane::Compare);
-        self.news = Some("head held on side A: choose another one in the grid".into());
+        self.messages.tell("head held on side A: choose another one in the grid");
     }
 
     fn toggle_mask(&mut self, token: usize) {
@@ -266,7 +297,7 @@ impl HeadlightApp {
         // What is pinned is what is compared with next.
         self.compare.a = Pick { source: Source::Pinned, head: Some(head) };
         self.compare.b = Pick { source: Source::Shown, head: None };
-        self.news = Some("run pinned: heads can be patched from it and compared with it".into());
+        self.messages.tell("run pinned: heads can be patched from it and compared with it");
     }
 
     fn find_nearest(&mut self, path: &Path) {
@@ -276,7 +307,7 @@ impl HeadlightApp {
                 sentences: Arc::new(lines.into_iter().map(|(_, line)| line.trim().to_owned()).collect()),
                 edits: self.surgery.active(),
             })),
-            Err(error) => self.news = Some(format!("failed: {}", one_line(&error))),
+            Err(error) => self.messages.fail(one_line(&error)),
         }
     }
 
@@ -287,13 +318,13 @@ impl HeadlightApp {
             Copied::Row(query) => share::row_as_tsv(run, &view, query),
             Copied::Command => Ok(share::command(run, &view)),
         };
-        self.news = Some(match text {
+        match text {
             Ok(text) => {
                 ctx.copy_text(text);
-                if what == Copied::Command { "command copied".into() } else { "row copied".into() }
+                self.messages.tell(if what == Copied::Command { "command copied" } else { "row copied" });
             }
-            Err(error) => format!("failed: {}", one_line(&error)),
-        });
+            Err(error) => self.messages.fail(one_line(&error)),
+        }
     }
 
     fn save_session(&mut self, path: &Path) {
@@ -316,21 +347,21 @@ impl HeadlightApp {
         };
         match session.write(path) {
             Ok(()) => {
-                self.news = Some(format!("written: {}", path.display()));
+                self.messages.tell(format!("written: {}", path.display()));
                 self.dialog = None;
             }
-            Err(error) => self.news = Some(format!("failed: {}", one_line(&error))),
+            Err(error) => self.messages.fail(one_line(&error)),
         }
     }
 
     fn open_session(&mut self, path: &Path) {
         match Session::read(path) {
             Ok(session) => {
-                self.news = Some(format!("opened: {}", path.display()));
+                self.messages.tell(format!("opened: {}", path.display()));
                 self.dialog = None;
                 self.restore(session);
             }
-            Err(error) => self.news = Some(format!("failed: {}", one_line(&error))),
+            Err(error) => self.messages.fail(one_line(&error)),
         }
     }
 

@@ -216,7 +216,7 @@ impl Compare {
             };
             let touched = matrix.show(ui, inner, &mut self.zoom);
             if let Some(cell) = touched.cell {
-                pointed = made.from_side(cell, side);
+                pointed = made.shared_cell(cell, side);
                 if let Some(text) = made.explain(cell, side) {
                     touched.response.on_hover_text_at_pointer(text);
                 }
@@ -241,7 +241,7 @@ impl Made {
     }
 
     /// A cell of one side as a cell of the difference, where both sides have it.
-    fn from_side(&self, (row, column): Cell, side: usize) -> Option<Cell> {
+    fn shared_cell(&self, (row, column): Cell, side: usize) -> Option<Cell> {
         let place = |pairs: &[(usize, usize)], at: usize| match side {
             0 => pairs.iter().position(|(a, _)| *a == at),
             1 => pairs.iter().position(|(_, b)| *b == at),
@@ -254,7 +254,7 @@ impl Made {
     fn explain(&self, cell: Cell, side: usize) -> Option<String> {
         let [rows, columns] = &self.labels[side];
         let edge = format!("{} → {}", rows.get(cell.0)?, columns.get(cell.1)?);
-        let Some(shared) = self.from_side(cell, side) else {
+        let Some(shared) = self.shared_cell(cell, side) else {
             let own = if side == 1 { &self.found.b.map } else { &self.found.a.map };
             return Some(format!("{edge}: {:.4}, not in the other text", own.get(cell)?));
         };

@@ -3,6 +3,7 @@
 use egui::{RichText, Slider, Ui};
 
 use super::action::Action;
+use super::command::Command;
 use super::file_dialog::Asks;
 use super::surgery::Surgery;
 use crate::figure::printable;
@@ -85,18 +86,24 @@ pub fn scale_slider(ui: &mut Ui, heads: HeadPattern, now: f32, actions: &mut Vec
 
 /// The edits in their order, each with a switch, and the history.
 ///
-/// `furthest` is how far the head that moved most is from the plain model, in nats.
-pub fn list(ui: &mut Ui, surgery: &Surgery, pinned: Option<&Run>, furthest: Option<f32>, actions: &mut Vec<Action>) {
+/// `can` tells whether anything can be undone, and done again; `furthest` is how far the head that moved most is from the plain model, in nats.
+pub fn list(
+    ui: &mut Ui,
+    surgery: &Surgery,
+    can: (bool, bool),
+    pinned: Option<&Run>,
+    furthest: Option<f32>,
+    actions: &mut Vec<Action>,
+) {
     ui.horizontal_wrapped(|ui| {
-        let mut button = |name: &str, help: &str, enabled: bool, action: Action| {
-            if ui.add_enabled(enabled, egui::Button::new(name)).on_hover_text(help).clicked() {
-                actions.push(action);
-            }
-        };
-        button("Undo", "Ctrl+Z", surgery.can_undo(), Action::Undo);
-        button("Redo", "Ctrl+Shift+Z", surgery.can_redo(), Action::Redo);
-        button("Remove all", "Undo brings them back", !surgery.entries().is_empty(), Action::ClearEdits);
-        button("Prune for good…", "Write a model folder without some heads", true, Action::OfferPruning);
+        for (command, enabled) in [
+            (Command::Undo, can.0),
+            (Command::Redo, can.1),
+            (Command::RemoveEdits, !surgery.entries().is_empty()),
+            (Command::Prune, true),
+        ] {
+            command.button(ui, enabled, actions);
+        }
     });
     if let Some(pinned) = pinned {
         ui.horizontal(|ui| {
@@ -106,7 +113,7 @@ pub fn list(ui: &mut Ui, surgery: &Surgery, pinned: Option<&Run>, furthest: Opti
             ui.add(egui::Label::new(describe(pinned)).truncate());
         });
     }
-    if surgery.entries().is_empty() && !surgery.can_undo() {
+    if surgery.entries().is_empty() && surgery.history().next().is_none() {
         ui.label(
             RichText::new(
                 "Space switches the chosen head off, Ctrl and a click any other; a right-click on a thumbnail, a layer's \

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use egui::Ui;
+use egui::{RichText, Ui};
 
 use super::action::Action;
+use super::recent::RecentTexts;
+use crate::figure::printable;
 use crate::run::Texts;
 
 struct Example {
@@ -53,7 +55,7 @@ const CHINESE: Example =
     };
 
 /// The menu. `multilingual` is a model that reads Chinese, where one is there that is not in use.
-pub fn menu(ui: &mut Ui, multilingual: Option<&(String, PathBuf)>, actions: &mut Vec<Action>) {
+pub fn menu(ui: &mut Ui, multilingual: Option<&(String, PathBuf)>, recent: &RecentTexts, actions: &mut Vec<Action>) {
     let menu = ui.menu_button("Examples", |ui| {
         for example in EXAMPLES.iter().chain([&CHINESE]) {
             if ui.button(example.name).on_hover_text(example.help).clicked() {
@@ -69,6 +71,20 @@ pub fn menu(ui: &mut Ui, multilingual: Option<&(String, PathBuf)>, actions: &mut
                 ui.close();
             }
         }
+        if recent.iter().next().is_some() {
+            ui.separator();
+            ui.label(RichText::new("Recent").weak());
+        }
+        for texts in recent.iter() {
+            let b = texts.b.as_ref().map_or(String::new(), |b| format!(" / {b}"));
+            let whole = printable(&format!("{}{b}", texts.a));
+            let shown: String = whole.chars().take(48).collect();
+            let more = if whole.chars().count() > 48 { "…" } else { "" };
+            if ui.button(format!("{shown}{more}")).on_hover_text(whole).clicked() {
+                actions.push(Action::Type(texts.clone()));
+                ui.close();
+            }
+        }
     });
-    menu.response.on_hover_text("Sentences to begin with");
+    menu.response.on_hover_text("Sentences to begin with, and those that you looked at last");
 }

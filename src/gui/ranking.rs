@@ -6,6 +6,7 @@ use egui::{ProgressBar, RichText, Ui};
 use ndarray::Array2;
 
 use super::action::Action;
+use super::command::Command;
 use crate::engine::Progress;
 use crate::lab::{Example, Importance, LeaveOneOut, Sensitivity, Target};
 use crate::metrics::HeadMetric;
@@ -113,20 +114,11 @@ pub fn experiment(texts: Texts) -> LeaveOneOut {
 pub fn row(ui: &mut Ui, state: &State<'_>, actions: &mut Vec<Action>) {
     ui.horizontal_wrapped(|ui| {
         choose_metric(ui, state, actions);
-        let help = "Switch each head off by itself and see what the output loses: the similarity of a pair, or the \
-                    cosine of a sentence's vector with its plain one";
         match state.running {
-            None => {
-                if ui.button("Rank heads").on_hover_text(help).clicked() {
-                    actions.push(Action::RankHeads);
-                }
-            }
+            None => drop(Command::RankHeads.button(ui, true, actions)),
             Some(progress) => running(ui, progress, actions),
         }
-        let help = "Rank heads on a file of texts and by other measures, and draw pruning curves";
-        if ui.button("Experiments…").on_hover_text(help).clicked() {
-            actions.push(Action::OpenExperiments);
-        }
+        Command::Experiments.button(ui, true, actions);
         if let Some(metric) = state.metric.filter(|_| !state.shown) {
             ui.label(RichText::new(metric.describe()).weak());
         }

@@ -7,8 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use egui::{ThemePreference, ViewportBuilder};
 
 use super::app::{HeadlightApp, Opening};
+use super::settings;
 use crate::engine::{Options, spawn};
 use crate::run::{one_line, panic_text};
+
+/// By this name the system knows the program, and its settings are kept.
+const APP: &str = "headlight";
 
 /// Light or dark, whatever the system is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,11 +39,13 @@ pub fn open(opening: Opening, theme: Option<Theme>) -> Result<(), OpenError> {
         renderer: eframe::Renderer::Glow,
         viewport: ViewportBuilder::default()
             .with_title("Headlight")
-            .with_app_id("headlight")
+            .with_app_id(APP)
             .with_inner_size([1280.0, 760.0])
             .with_min_inner_size([640.0, 400.0]),
         ..Default::default()
     };
+    let settings = eframe::storage_dir(APP).map(|folder| folder.join("app.ron"));
+    let aside = settings.and_then(|file| settings::put_aside_if_broken(&file));
     // winit panics where a library of the desktop is missing: the panic becomes a sentence like any other failure.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| ()));
@@ -47,7 +53,7 @@ pub fn open(opening: Opening, theme: Option<Theme>) -> Result<(), OpenError> {
     let is_open = opened.clone();
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         eframe::run_native(
-            "headlight",
+            APP,
             options,
             Box::new(move |cc| {
                 // The window is there: later panics are faults of ours.
@@ -61,7 +67,12 @@ pub fn open(opening: Opening, theme: Option<Theme>) -> Result<(), OpenError> {
                 }
                 let ctx = cc.egui_ctx.clone();
                 let link = spawn(Options::default(), move || ctx.request_repaint());
-                Ok(Box::new(HeadlightApp::new(link, opening, cc.storage)))
+                let mut app = HeadlightApp::new(link, opening, cc.storage);
+                if let Some(aside) = aside {
+                    let aside = aside.display();
+                    app.tell(format!("the settings could not be read and are the usual ones; the old file is {aside}"));
+                }
+                Ok(Box::new(app))
             }),
         )
     }));

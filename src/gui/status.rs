@@ -41,10 +41,6 @@ impl HeadlightApp {
                 ui.separator();
                 ui.label(if edits == 1 { "1 edit".to_owned() } else { format!("{edits} edits") });
             }
-            if let Some(news) = &self.news {
-                ui.separator();
-                ui.label(news);
-            }
         });
     }
 

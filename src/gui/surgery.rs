@@ -17,6 +17,8 @@ pub struct Surgery {
     done: Vec<Step>,
     /// What was undone, the next to do again last, each with the entries after it.
     undone: Vec<Step>,
+    /// How many steps were made, undoing apart.
+    changes: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -40,12 +42,9 @@ impl Surgery {
         self.done.iter().map(|step| step.name.as_str())
     }
 
-    pub fn can_undo(&self) -> bool {
-        !self.done.is_empty()
-    }
-
-    pub fn can_redo(&self) -> bool {
-        !self.undone.is_empty()
+    /// How many steps were made, those that were taken back included.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Whether a head is edited, by an edit of its own or of its layer or column.
@@ -198,6 +197,7 @@ impl Surgery {
         change(&mut self.entries);
         self.done.push(Step { name, entries: before });
         self.undone.clear();
+        self.changes += 1;
     }
 }
 
@@ -248,7 +248,7 @@ mod tests {
             seen.pop();
             assert_eq!(Some(&words(&surgery)), seen.last());
         }
-        assert!(surgery.can_undo() && !surgery.can_redo());
+        assert!(surgery.redo().is_none());
     }
 
     #[test]
@@ -257,7 +257,7 @@ mod tests {
         surgery.toggle_zero(&[head("0.0")]);
         surgery.undo();
         surgery.toggle_zero(&[head("1.1")]);
-        assert!(!surgery.can_redo());
+        assert!(surgery.redo().is_none());
         assert_eq!(words(&surgery), ["1.1=zero"]);
     }
 

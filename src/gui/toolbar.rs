@@ -4,9 +4,9 @@ use egui::{RichText, Ui};
 
 use super::action::Action;
 use super::app::HeadlightApp;
+use super::command::Command;
 use super::controls::{choice, choose_range};
 use super::edits;
-use super::file_dialog::Asks;
 use crate::figure::view_name;
 use crate::run::{ColorMap, ColorScale, PoolBy, Segments, Specials, Units};
 
@@ -39,28 +39,18 @@ impl HeadlightApp {
             choose_range(ui, &mut self.view.range);
         });
         ui.horizontal(|ui| {
-            let reset = ui.add_enabled(self.heatmap.is_zoomed(), egui::Button::new("Whole map"));
-            if reset.on_hover_text("Show all tokens again; a double click does the same").clicked() {
-                actions.push(Action::ResetZoom);
-            }
-            if ui.button("Compare").on_hover_text("Hold this head, and see others beside it (C)").clicked() {
-                actions.push(Action::Compare);
-            }
-            if ui.button("Export…").on_hover_text("Write the picture in front to a PNG or SVG file").clicked() {
-                actions.push(Action::AskFile(self.exported()));
+            for command in [Command::WholeMap, Command::Compare, Command::Export] {
+                command.button(ui, self.can(command), actions);
             }
             ui.separator();
             edits::scale_slider(ui, self.view.head.into(), self.surgery.scale(self.view.head), actions);
             let differs = !self.surgery.active().is_empty();
             let mut plain = self.shows_plain && differs;
             let check = ui.add_enabled(differs, egui::Checkbox::new(&mut plain, "Plain model"));
-            if check.on_hover_text("Show the model without the edits, and back (B)").clicked() {
+            if check.on_hover_text(Command::TogglePlain.hint(ui)).clicked() {
                 actions.push(Action::TogglePlain);
             }
-            let help = "Keep this run and this head, to compare with and to patch heads from (P)";
-            if ui.button("Pin run").on_hover_text(help).clicked() {
-                actions.push(Action::Pin);
-            }
+            Command::Pin.button(ui, true, actions);
         });
     }
 
@@ -85,13 +75,6 @@ impl HeadlightApp {
             let help = "Whose queries and whose keys of a pair are shown";
             choice(ui, "Segments", help, &mut self.view.reading.segments, Segments::ALL, Segments::name);
         }
-    }
-
-    /// What Export writes: the comparison where that is in front, else the map.
-    pub(super) fn exported(&self) -> Asks {
-        let comparison =
-            super::panes::is_open(&self.layout, super::panes::Pane::Compare) && self.compare.figure().is_some();
-        if comparison { Asks::Comparison } else { Asks::Picture }
     }
 }
 

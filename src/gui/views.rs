@@ -22,7 +22,8 @@ impl HeadlightApp {
             Pane::Heads => self.show_heads(ui, run, actions),
             Pane::Edits => {
                 let furthest = self.movement_of(run).map(|moved| moved.iter().copied().fold(0.0, f32::max));
-                edits::list(ui, &self.surgery, self.pinned.as_ref().map(|pinned| &*pinned.run), furthest, actions);
+                let can = (self.history.can_undo(), self.history.can_redo());
+                edits::list(ui, &self.surgery, can, self.pinned.as_ref().map(|pinned| &*pinned.run), furthest, actions);
             }
             Pane::Map => self.heatmap.show(ui, run, &view, self.held.as_ref(), actions),
             Pane::Lines => {
