@@ -233,3 +233,28 @@ fn the_next_window_looks_as_the_last_one_did() {
         assert!(stage.heatmap_name().contains("4 × 4 tokens"));
     }
 }
+
+#[test]
+fn the_first_window_offers_a_tour_and_the_next_one_does_not() {
+    let mut kept = Kept::default();
+    let mut stage = Stage::after(Some(&kept), Texts::single(""));
+    stage.play();
+    assert!(stage.shows("1 of 6: A sentence"));
+    stage.harness.get_by_role_and_label(Role::Button, "Take an example").click();
+    assert!(stage.play()[0].a.contains("animal"));
+    assert!(stage.shows("2 of 6: A cell"));
+    for title in ["3 of 6", "4 of 6: A head", "5 of 6", "6 of 6: Switching one off"] {
+        stage.harness.get_by_role_and_label(Role::Button, "Next").click();
+        stage.harness.run();
+        assert!(stage.shows(title), "{title}");
+    }
+    stage.harness.get_by_role_and_label(Role::Button, "Glossary").click();
+    stage.harness.run();
+    assert!(stage.shows("Softmax") && stage.shows("Turns a row of scores"));
+    stage.harness.get_by_role_and_label(Role::Button, "Done").click();
+    stage.harness.run();
+    eframe::App::save(stage.harness.state_mut(), &mut kept);
+    let mut next = Stage::after(Some(&kept), Texts::single("a"));
+    next.play();
+    assert!(!next.shows("1 of 6"));
+}

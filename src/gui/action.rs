@@ -57,6 +57,8 @@ pub enum Action {
     OpenPalette,
     ShowKeys,
     ShowMessages,
+    OpenGlossary,
+    BeginTour,
     /// Shows the plain model's run, or the edited one again.
     TogglePlain,
     /// Seeks the sentences of a text file that are nearest to the first text.

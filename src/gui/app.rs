@@ -16,6 +16,7 @@ use super::conversation::Conversation;
 use super::examples;
 use super::experiments::Experiments;
 use super::file_dialog::FileDialog;
+use super::glossary::Glossary;
 use super::grid::Grid;
 use super::heatmap::Heatmap;
 use super::history::{History, Snapshot};
@@ -34,6 +35,7 @@ use super::settings;
 use super::status::{self, multilingual};
 use super::surgery::Surgery;
 use super::text_boxes::TextBoxes;
+use super::tour::Tour;
 use super::workshop::Workshop;
 use crate::engine::Link;
 use crate::metrics::HeadMetric;
@@ -120,6 +122,8 @@ pub struct HeadlightApp {
     pub(super) messages: Messages,
     pub(super) history: History,
     pub(super) palette: Palette,
+    pub(super) glossary: Glossary,
+    pub(super) tour: Tour,
 }
 
 impl HeadlightApp {
@@ -160,6 +164,8 @@ impl HeadlightApp {
             messages: Messages::default(),
             history: History::default(),
             palette: Palette::default(),
+            glossary: Glossary::default(),
+            tour: Tour::kept(storage),
         };
         match (opening.model, opening.session) {
             (_, Some(session)) => app.restore(session),
@@ -265,16 +271,33 @@ impl HeadlightApp {
         if self.shows_model {
             self.show_model(ui, actions);
         }
+        if self.glossary.open {
+            self.glossary.show(ui);
+        }
+        let layout = &self.layout;
+        self.tour.show(ui, |pane| panes::place(layout, pane), actions);
         if let Some(decision) = self.dialog.as_mut().and_then(|dialog| dialog.show(ui)) {
             self.decide(ui.ctx(), decision);
         }
     }
 }
 
+/// What helps a reader who is new here.
+fn help_menu(ui: &mut Ui, actions: &mut Vec<Action>) {
+    ui.menu_button("Help", |ui| {
+        for command in [Command::Tour, Command::Glossary, Command::Keys] {
+            if command.button(ui, true, actions).clicked() {
+                ui.close();
+            }
+        }
+    });
+}
+
 impl eframe::App for HeadlightApp {
     fn save(&mut self, storage: &mut dyn eframe::Storage) {
         self.recent.keep(storage);
         self.recent_texts.keep(storage);
+        self.tour.keep(storage);
         settings::keep(storage, &self.layout, &self.view);
     }
 
@@ -307,7 +330,7 @@ impl eframe::App for HeadlightApp {
                     status::session_menu(ui, &mut actions);
                     panes::menu(ui, &self.layout, &mut actions);
                     Command::Messages.button(ui, self.can(Command::Messages), &mut actions);
-                    Command::Keys.button(ui, true, &mut actions);
+                    help_menu(ui, &mut actions);
                     Command::Palette.button(ui, true, &mut actions);
                 },
             );

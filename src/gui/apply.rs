@@ -75,6 +75,8 @@ impl HeadlightApp {
             }
             Action::OpenPalette => self.palette.open(),
             Action::ShowKeys => self.palette.shows_keys = true,
+            Action::OpenGlossary => self.glossary.open = true,
+            Action::BeginTour => self.tour.begin(),
             Action::ShowMessages => self.messages.open = true,
             Action::TogglePlain => self.shows_plain = !self.shows_plain,
             Action::ToggleMask(token) => self.toggle_mask(token),

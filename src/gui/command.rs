@@ -38,6 +38,8 @@ pub enum Command {
     OpenSession,
     SaveSession,
     Messages,
+    Glossary,
+    Tour,
     Show(Pane),
     ResetLayout,
 }
@@ -73,6 +75,8 @@ impl Command {
             Self::OpenSession,
             Self::SaveSession,
             Self::Messages,
+            Self::Glossary,
+            Self::Tour,
         ];
         before.into_iter().chain(Pane::ALL.map(Self::Show)).chain([Self::ResetLayout])
     }
@@ -106,6 +110,8 @@ impl Command {
             Self::OpenSession => "Open session…",
             Self::SaveSession => "Save session…",
             Self::Messages => "Messages",
+            Self::Glossary => "Glossary",
+            Self::Tour => "Tour",
             Self::Show(pane) => return format!("Show {}", pane.name()),
             Self::ResetLayout => "Reset layout",
         }
@@ -145,6 +151,8 @@ impl Command {
             Self::OpenSession => "Read texts, edits and view from a file",
             Self::SaveSession => "Keep texts, edits and view in a file; the numbers are computed again from them",
             Self::Messages => "Everything that the window has told",
+            Self::Glossary => "The words of the field, each in a sentence",
+            Self::Tour => "A few steps through the window",
             Self::Show(pane) => pane.help(),
             Self::ResetLayout => "Every view where it was at first",
         }
@@ -271,6 +279,8 @@ impl HeadlightApp {
             | Command::FetchModel
             | Command::OpenSession
             | Command::SaveSession
+            | Command::Glossary
+            | Command::Tour
             | Command::Show(_)
             | Command::ResetLayout => true,
             _ => run,
@@ -311,6 +321,8 @@ impl HeadlightApp {
             Command::OpenSession => Action::AskFile(Asks::OpenSession),
             Command::SaveSession => Action::AskFile(Asks::SaveSession),
             Command::Messages => Action::ShowMessages,
+            Command::Glossary => Action::OpenGlossary,
+            Command::Tour => Action::BeginTour,
             Command::Show(pane) => Action::ShowPane(pane),
             Command::ResetLayout => Action::ResetLayout,
         })

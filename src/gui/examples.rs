@@ -54,6 +54,11 @@ const CHINESE: Example =
         name: "Chinese", help: "Which head links “它” to “小猫”?", a: "小猫坐在垫子上，因为它累了。", b: None
     };
 
+/// The example that the tour takes.
+pub fn first() -> Texts {
+    EXAMPLES[0].texts()
+}
+
 /// The menu. `multilingual` is a model that reads Chinese, where one is there that is not in use.
 pub fn menu(ui: &mut Ui, multilingual: Option<&(String, PathBuf)>, recent: &RecentTexts, actions: &mut Vec<Action>) {
     let menu = ui.menu_button("Examples", |ui| {

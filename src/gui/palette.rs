@@ -44,7 +44,8 @@ fn matching(typed: &str, commands: &[Command]) -> Vec<Command> {
             let mut score = |text: &str| pattern.score(Utf32Str::new(text, &mut buffer), &mut matcher);
             // Its name counts for more than its help.
             let name = score(&command.name()).map(|score| 1000 + score);
-            Some((name.or_else(|| score(command.help()))?, command))
+            let help = command.help().to_lowercase().contains(&typed.trim().to_lowercase());
+            Some((name.or(help.then_some(0))?, command))
         })
         .collect();
     // Of equals, the one that is listed first.

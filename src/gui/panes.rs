@@ -99,6 +99,13 @@ pub fn bring_forward(tree: &mut Tree<Pane>, pane: Pane) {
     }
 }
 
+/// Where a view is on the screen, its tabs included, if it is shown.
+pub fn place(tree: &Tree<Pane>, pane: Pane) -> Option<egui::Rect> {
+    let tile = tree.tiles.find_pane(&pane)?;
+    let holder = tree.tiles.parent_of(tile).unwrap_or(tile);
+    tree.tiles.rect(holder).filter(|_| is_open(tree, pane))
+}
+
 /// Closes a view; its place is kept.
 pub fn hide(tree: &mut Tree<Pane>, pane: Pane) {
     if let Some(tile) = tree.tiles.find_pane(&pane) {
