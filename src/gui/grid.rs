@@ -80,7 +80,7 @@ impl Grid {
             // Thumbnails that are not shown are not painted.
             if scale.is_none() {
                 let side = (cell.min_elem() - GAP) * ui.pixels_per_point();
-                actions.extend(self.thumbnails.wanted(run, view, side).map(Action::PaintThumbnails));
+                actions.extend(self.thumbnails.wanted(ui, run, view, side).map(Action::PaintThumbnails));
             }
             headers(ui, area, cell, shown, actions);
             for head in HeadId::all(layers, heads) {

@@ -384,10 +384,11 @@ impl Canvas {
 
 /// How many pixels along a side a matrix of so many cells is painted with, where it takes `side` points of the screen.
 pub fn pixels(ui: &Ui, side: f32, zoom: Zoom, cells: usize) -> usize {
-    // In steps, so that resizing and zooming do not paint anew for each pixel; beyond 4096 cells along a side
-    // neighbours are pooled at any zoom.
+    // In steps, so that resizing and zooming do not paint anew for each pixel; beyond 4096 cells along a side, or what the
+    // graphics card takes, neighbours are pooled at any zoom.
     let pixels = side * ui.pixels_per_point() * zoom.factor();
-    let most = ((pixels / 128.0) as usize * 128).clamp(128, 4096);
+    let limit = ui.input(|input| input.max_texture_side).clamp(128, 4096);
+    let most = ((pixels / 128.0) as usize * 128).clamp(128, limit);
     if most >= cells { usize::MAX } else { most }
 }
 

@@ -41,9 +41,13 @@ pub struct Thumbnails {
 impl Thumbnails {
     /// What must be painted next, `side` being how many pixels a thumbnail takes on the screen: nothing while others are
     /// being painted.
-    pub fn wanted(&mut self, run: &Arc<Run>, view: &ViewSpec, side: f32) -> Option<ThumbnailsKey> {
+    pub fn wanted(&mut self, ui: &Ui, run: &Arc<Run>, view: &ViewSpec, side: f32) -> Option<ThumbnailsKey> {
         let view = ViewSpec { head: HeadId::default(), pooled: None, crop: None, ..view.clone() };
-        let key = ThumbnailsKey { run: run.clone(), view, tile: tile_pixels(side, run.attention.tokens()) };
+        // All of them must fit one texture of the graphics card.
+        let maps = &run.attention;
+        let most = ui.input(|input| input.max_texture_side) / maps.heads().max(maps.layers()).max(1);
+        let tile = tile_pixels(side, maps.tokens()).min(most.max(1));
+        let key = ThumbnailsKey { run: run.clone(), view, tile };
         let known = self.painted.as_ref().is_some_and(|(painted, _)| *painted == key);
         let wanted = (!known && !self.under_way).then_some(key);
         self.under_way |= wanted.is_some();
