@@ -243,3 +243,13 @@ fn views_are_closed_brought_back_and_put_where_they_were() {
     click(&mut stage, Role::Button, "Reset layout");
     assert!(shown(&stage, "Map"));
 }
+
+#[test]
+fn a_window_too_small_for_its_views_is_still_a_window() {
+    let mut stage = Stage::with_text("the cat");
+    for (width, height) in [(300.0, 120.0), (120.0, 700.0), (1280.0, 40.0), (1280.0, 760.0)] {
+        stage.harness.set_size(egui::vec2(width, height));
+        stage.harness.run();
+    }
+    assert_eq!(stage.heatmap_name(), "Attention of layer 0, head 0, 4 × 4 tokens");
+}

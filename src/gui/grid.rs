@@ -70,8 +70,7 @@ impl Grid {
         let width = (space.x - HEADER) / heads as f32;
         let height = (space.y - HEADER) / layers as f32;
         // Nearly square, as maps are; a little taller or wider where that fills the panel better.
-        let cell = vec2(width.clamp(14.0, height * 1.7), height.clamp(14.0, width * 1.7))
-            .clamp(Vec2::splat(14.0), Vec2::splat(180.0));
+        let cell = vec2(width.min(height * 1.7), height.min(width * 1.7)).clamp(Vec2::splat(14.0), Vec2::splat(180.0));
         let size = Vec2::splat(HEADER) + cell * vec2(heads as f32, layers as f32);
         egui::ScrollArea::both().id_salt("grid").auto_shrink([false, true]).show(ui, |ui| {
             let (area, _) = ui.allocate_exact_size(size, Sense::hover());
