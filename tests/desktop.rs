@@ -114,6 +114,9 @@ const SENTENCES: [&str; 12] = [
     "Water boils at a lower temperature on a mountain.",
 ];
 
+/// Where the map of that sentence has the row “it” and the column “animal” in a window of 1280 × 760.
+const CELL: (u32, u32) = (731, 398);
+
 /// Draws `screenshots/`: run by `cargo xtask screenshots`, which says where to.
 #[test]
 #[ignore = "draws the documentation's pictures"]
@@ -129,28 +132,61 @@ fn screenshots() {
         (desktop, program)
     };
     let settle = |desktop: &desktop::Desktop, name: &str| desktop.photograph(&folder.join(name));
+    let rest = || std::thread::sleep(std::time::Duration::from_millis(900));
+    // What is found in the palette by its name is done.
+    let command = |desktop: &desktop::Desktop, name: &str| {
+        desktop.xdotool(&["key", "ctrl+k"]);
+        rest();
+        desktop.xdotool(&["type", name]);
+        rest();
+        desktop.xdotool(&["key", "Return"]);
+        rest();
+    };
+    let away = |desktop: &desktop::Desktop| {
+        desktop.xdotool(&["mousemove", "640", "738"]);
+        rest();
+    };
+    let cell = |desktop: &desktop::Desktop| desktop.click(CELL.0, CELL.1); // it → animal
     for theme in ["light", "dark"] {
         let (desktop, _program) = open(&["--text", sentence, "--theme", theme]);
         desktop.photograph(&folder.join("waiting.png")); // until the first picture stands still
-        desktop.click(107, 381); // head 3.1, which links “it” to what it stands for
-        desktop.xdotool(&["mousemove", "740", "430"]); // it → animal
-        std::thread::sleep(std::time::Duration::from_millis(900)); // the tooltip takes its time
+        command(&desktop, "3.1"); // the head that links “it” to what it stands for
+        desktop.click(CELL.0 - 95, CELL.1); // the label of “it” is pinned
+        for view in ["Lines", "Text"] {
+            command(&desktop, &format!("show {view}"));
+            away(&desktop);
+            settle(&desktop, &format!("{}-{theme}.png", view.to_lowercase()));
+        }
+        command(&desktop, "show Map");
+        cell(&desktop);
+        rest();
+        desktop.xdotool(&["mousemove_relative", "3", "2"]);
+        rest(); // the tooltip takes its time
         settle(&desktop, &format!("window-{theme}.png"));
+        command(&desktop, "show Inside");
+        away(&desktop);
+        settle(&desktop, &format!("inside-{theme}.png"));
+        desktop.xdotool(&["key", "c"]);
+        command(&desktop, "2.8");
+        std::thread::sleep(std::time::Duration::from_secs(5)); // messages go by
+        away(&desktop);
+        settle(&desktop, &format!("compare-{theme}.png"));
     }
     {
         // Two heads switched off: what the output and the other heads do.
         let pair = ["--text", "A man is eating food.", "--text-b", "Somebody eats a meal.", "--theme", "light"];
         let (desktop, _program) = open(&pair);
         desktop.photograph(&folder.join("waiting.png"));
-        desktop.click(107, 300);
+        command(&desktop, "0.1");
         desktop.xdotool(&["key", "space"]);
-        desktop.xdotool(&["mousemove", "240", "220", "keydown", "ctrl", "click", "1", "keyup", "ctrl"]);
-        desktop.xdotool(&["mousemove", "900", "20"]);
-        std::thread::sleep(std::time::Duration::from_millis(900));
+        command(&desktop, "2.1");
+        desktop.xdotool(&["key", "space"]);
+        away(&desktop);
         settle(&desktop, "window-surgery.png");
     }
     let (desktop, _program) =
         open(&["--text", "A man is eating food.", "--text-b", "Somebody eats a meal.", "--theme", "light"]);
+    away(&desktop);
     settle(&desktop, "window-pair.png");
     std::fs::remove_file(folder.join("waiting.png")).ok();
     {
@@ -159,13 +195,12 @@ fn screenshots() {
         std::fs::write(&texts, SENTENCES.join("\n")).unwrap();
         let (desktop, program) = open(&["--text", sentence, "--theme", "light"]);
         desktop.photograph(&folder.join("waiting.png"));
-        desktop.click(148, 75); // Experiments…
-        std::thread::sleep(std::time::Duration::from_millis(500));
+        command(&desktop, "experiments");
         desktop.click(782, 160); // Texts
         desktop.type_text(&program, texts.to_str().unwrap());
         desktop.click(832, 257); // Pruning curve
         std::thread::sleep(std::time::Duration::from_secs(30));
-        desktop.xdotool(&["mousemove", "300", "640"]);
+        away(&desktop);
         settle(&desktop, "window-experiments.png");
         std::fs::remove_file(&texts).ok();
         std::fs::remove_file(folder.join("waiting.png")).ok();

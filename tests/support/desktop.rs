@@ -53,7 +53,12 @@ impl Desktop {
         let mut number = String::new();
         BufReader::new(server.stdout.take().unwrap()).read_line(&mut number).map_err(|error| error.to_string())?;
         let display = format!(":{}", number.trim());
-        Ok(Self { server, display, size: (width, height), home: tempfile::tempdir().unwrap() })
+        let home = tempfile::tempdir().unwrap();
+        // The tour was taken already: it would stand before the pictures.
+        let settings = home.path().join("headlight");
+        std::fs::create_dir_all(&settings).unwrap();
+        std::fs::write(settings.join("app.ron"), r#"{"tour seen": "yes"}"#).unwrap();
+        Ok(Self { server, display, size: (width, height), home })
     }
 
     /// Starts the program and waits for its window, which then fills the screen.
