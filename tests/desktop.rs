@@ -72,12 +72,15 @@ fn a_sentence_that_is_typed_shows_its_heatmap_on_the_screen() {
     let arguments = ["--model", model.to_str().unwrap(), "--theme", "dark"];
     let Some((desktop, program)) = desktop::with_program((1280, 760), &arguments) else { return };
     let palette = Palette::new(ColorMap::YlGnBu);
+    // Away from the map: a cross-hair would cover cells.
+    desktop.xdotool(&["mousemove", "640", "738"]);
     // The empty text's picture, [CLS] and [SEP], is there first.
     let (tokens, wanted) = expected("", HeadId::default());
     await_cells(&desktop, &palette, tokens, &wanted, "the empty text");
 
     desktop.click(700, 16);
     desktop.type_text(&program, TEXT);
+    desktop.xdotool(&["mousemove", "640", "738"]);
     let (tokens, wanted) = expected(TEXT, HeadId::default());
     assert_eq!(tokens, 9);
     await_cells(&desktop, &palette, tokens, &wanted, TEXT);

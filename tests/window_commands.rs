@@ -5,34 +5,12 @@
 mod stage;
 mod support;
 
-use std::collections::HashMap;
-
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT, Queryable};
 use headlight::run::Texts;
 
-use stage::Stage;
-
-/// What a window keeps, in memory.
-#[derive(Default)]
-struct Kept(HashMap<String, String>);
-
-impl eframe::Storage for Kept {
-    fn get_string(&self, key: &str) -> Option<String> {
-        self.0.get(key).cloned()
-    }
-
-    fn set_string(&mut self, key: &str, value: String) {
-        self.0.insert(key.to_owned(), value);
-    }
-
-    fn remove_string(&mut self, key: &str) {
-        self.0.remove(key);
-    }
-
-    fn flush(&mut self) {}
-}
+use stage::{Kept, Stage};
 
 fn press(stage: &mut Stage, key: Key) {
     stage.harness.key_press(key);

@@ -6,7 +6,6 @@
 mod stage;
 mod support;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use egui::accesskit::Role;
@@ -20,7 +19,7 @@ use headlight::run::{HeadId, MaskPiece, ModelInfo, Recipe, Run, Scale, Task, Tas
 use ndarray::{Array2, array};
 use support::runs::{model_info, run_of};
 
-use stage::Stage;
+use stage::{Kept, Stage};
 
 fn model_for(task: Task, labels: &[&str]) -> Arc<ModelInfo> {
     let labels = labels.iter().map(|label| (*label).to_owned()).collect();
@@ -493,26 +492,6 @@ fn a_model_in_place_of_another_runs_the_text_again_even_if_it_was_given_up_too_l
         stage.send(Response::Done { id, outcome });
         assert_eq!(stage.play(), [Texts::single("the cat sat")], "given up: {gives_up}");
     }
-}
-
-/// What a window keeps, in memory.
-#[derive(Default)]
-struct Kept(BTreeMap<String, String>);
-
-impl eframe::Storage for Kept {
-    fn get_string(&self, key: &str) -> Option<String> {
-        self.0.get(key).cloned()
-    }
-
-    fn set_string(&mut self, key: &str, value: String) {
-        self.0.insert(key.to_owned(), value);
-    }
-
-    fn remove_string(&mut self, key: &str) {
-        self.0.remove(key);
-    }
-
-    fn flush(&mut self) {}
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::command::Command;
 use super::experiments::Kind;
 use super::file_dialog::{Asks, Field};
+use super::lang::Language;
 use super::panes::Pane;
 use super::pins::Pin;
 use super::share::Copied;
@@ -57,6 +58,7 @@ pub enum Action {
     OpenPalette,
     ShowKeys,
     ShowMessages,
+    Speak(Language),
     OpenGlossary,
     BeginTour,
     /// Shows the plain model's run, or the edited one again.

@@ -4,6 +4,7 @@ use egui::{Grid, ProgressBar, RichText, ScrollArea, Ui};
 use ndarray::ArrayView1;
 
 use super::action::Action;
+use super::lang::tr;
 use crate::engine::Ran;
 use crate::figure::printable;
 use crate::metrics::{best_spans, greatest, kl_divergence, rank};
@@ -66,7 +67,7 @@ fn percent(share: f32) -> String {
 fn masked_words(ui: &mut Ui, answer: &Answer<'_>, actions: &mut Vec<Action>) {
     let input = &answer.run.input;
     ui.horizontal_wrapped(|ui| {
-        ui.label("Click a word to mask it:");
+        ui.label(tr!("Click a word to mask it:"));
         ui.spacing_mut().item_spacing.x = 2.0;
         for (at, token) in input.tokens.iter().enumerate().filter(|(_, token)| token.role == Role::Word) {
             let masked = input.masked.iter().find(|masked| masked.token == at);
@@ -74,8 +75,11 @@ fn masked_words(ui: &mut Ui, answer: &Answer<'_>, actions: &mut Vec<Action>) {
                 Some(masked) => format!("[{}]", printable(&masked.piece)),
                 None => printable(token.label()),
             };
-            let help =
-                if masked.is_some() { "Show this token to the model again" } else { "Hide this token from the model" };
+            let help = if masked.is_some() {
+                tr!("Show this token to the model again")
+            } else {
+                tr!("Hide this token from the model")
+            };
             if ui.selectable_label(masked.is_some(), name).on_hover_text(help).clicked() {
                 actions.push(Action::ToggleMask(at));
             }
@@ -103,20 +107,28 @@ fn guesses(ui: &mut Ui, answer: &Answer<'_>, row: usize, token: usize) {
         let (before, after) = (rank(ArrayView1::from(&plain), id), rank(ArrayView1::from(&now), id));
         let place = if answer.edited { format!("{before} → {after}") } else { before.to_string() };
         let likely = answer.numbers(plain.get(id).copied().unwrap_or(0.0), now.get(id).copied().unwrap_or(0.0));
-        ui.label(format!("“{}” is guess {place}, {likely}", printable(&original.piece)))
-            .on_hover_text("The place and the probability of the word that stands in the text");
+        ui.label(tr!(
+            "“%{a}” is guess %{place}, %{likely}",
+            a = printable(&original.piece),
+            place = place,
+            likely = likely
+        ))
+        .on_hover_text(tr!("The place and the probability of the word that stands in the text"));
     } else {
-        ui.label(format!("Token {token}"));
+        ui.label(tr!("Token %{token}", token = token));
     }
     if answer.edited {
         let divergence = kl_divergence(answer.plain.logits.row(row), answer.now.logits.row(row));
-        ui.label(format!("KL divergence from the plain model: {divergence:.4} nats"))
-            .on_hover_text("Σ p ln(p / q) over the vocabulary, p in the plain model, q in the edited one");
+        ui.label(tr!(
+            "KL divergence from the plain model: %{divergence} nats",
+            divergence = format!("{:.4}", divergence)
+        ))
+        .on_hover_text(tr!("Σ p ln(p / q) over the vocabulary, p in the plain model, q in the edited one"));
     }
     let columns = [greatest(ArrayView1::from(&plain), GUESSES), greatest(ArrayView1::from(&now), GUESSES)];
     Grid::new(("guesses", token)).num_columns(if answer.edited { 4 } else { 2 }).striped(true).show(ui, |ui| {
         if answer.edited {
-            for title in ["Plain model", "", "Edited model", ""] {
+            for title in [tr!("Plain model"), "", tr!("Edited model"), ""] {
                 ui.label(RichText::new(title).strong());
             }
             ui.end_row();
@@ -188,7 +200,7 @@ fn spans(ui: &mut Ui, answer: &Answer<'_>) {
     let input = &answer.run.input;
     if input.texts.b.is_none() {
         ui.label(
-            RichText::new("The sentence is the question: a second sentence is the text to look for its answer in")
+            RichText::new(tr!("The sentence is the question: a second sentence is the text to look for its answer in"))
                 .weak(),
         );
         return;
@@ -200,8 +212,8 @@ fn spans(ui: &mut Ui, answer: &Answer<'_>) {
     let (plain, now) = (best(answer.plain), best(answer.now));
     Grid::new("spans").num_columns(2).striped(true).show(ui, |ui| {
         if answer.edited {
-            ui.label(RichText::new("Plain model").strong());
-            ui.label(RichText::new("Edited model").strong());
+            ui.label(RichText::new(tr!("Plain model")).strong());
+            ui.label(RichText::new(tr!("Edited model")).strong());
             ui.end_row();
         }
         for (plain, now) in plain.iter().zip(&now) {

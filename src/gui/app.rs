@@ -22,6 +22,7 @@ use super::heatmap::Heatmap;
 use super::history::{History, Snapshot};
 use super::hub::HubWindow;
 use super::inside::InsideView;
+use super::lang::{Language, tr};
 use super::lines::Lines;
 use super::messages::Messages;
 use super::output::Output;
@@ -124,6 +125,7 @@ pub struct HeadlightApp {
     pub(super) palette: Palette,
     pub(super) glossary: Glossary,
     pub(super) tour: Tour,
+    pub(super) language: Language,
 }
 
 impl HeadlightApp {
@@ -166,7 +168,12 @@ impl HeadlightApp {
             palette: Palette::default(),
             glossary: Glossary::default(),
             tour: Tour::kept(storage),
+            language: settings::kept_language(storage),
         };
+        // Where nothing is kept from one window to the next, as in tests, the window speaks English.
+        if storage.is_some() {
+            app.language.speak();
+        }
         match (opening.model, opening.session) {
             (_, Some(session)) => app.restore(session),
             (Ok(folder), None) => app.conversation.load(folder),
@@ -244,9 +251,9 @@ impl HeadlightApp {
         ui.centered_and_justified(|ui| {
             let waiting = self.conversation.loading().is_some() || self.conversation.updating();
             ui.label(if waiting {
-                "loading the model…"
+                tr!("loading the model…")
             } else {
-                "no picture yet: choose a model in the menu at the left end of the last line, then type a sentence"
+                tr!("no picture yet: choose a model in the menu at the left end of the last line, then type a sentence")
             });
         });
     }
@@ -284,7 +291,7 @@ impl HeadlightApp {
 
 /// What helps a reader who is new here.
 fn help_menu(ui: &mut Ui, actions: &mut Vec<Action>) {
-    ui.menu_button("Help", |ui| {
+    ui.menu_button(tr!("Help"), |ui| {
         for command in [Command::Tour, Command::Glossary, Command::Keys] {
             if command.button(ui, true, actions).clicked() {
                 ui.close();
@@ -298,7 +305,7 @@ impl eframe::App for HeadlightApp {
         self.recent.keep(storage);
         self.recent_texts.keep(storage);
         self.tour.keep(storage);
-        settings::keep(storage, &self.layout, &self.view);
+        settings::keep(storage, &self.layout, &self.view, self.language);
     }
 
     fn logic(&mut self, ctx: &Context, _frame: &mut eframe::Frame) {
@@ -327,6 +334,7 @@ impl eframe::App for HeadlightApp {
                 |ui| self.show_status(ui, &mut actions_left),
                 |ui| {
                     controls::choose_theme(ui);
+                    actions.extend(controls::choose_language(ui, self.language).map(Action::Speak));
                     status::session_menu(ui, &mut actions);
                     panes::menu(ui, &self.layout, &mut actions);
                     Command::Messages.button(ui, self.can(Command::Messages), &mut actions);

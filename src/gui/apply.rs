@@ -10,6 +10,7 @@ use super::app::{HeadlightApp, Masks, Pinned};
 use super::compare::{Pick, Source};
 use super::file_dialog::{Asks, Decision, Field, FileDialog};
 use super::history::Back;
+use super::lang::tr;
 use super::panes::{self, Pane};
 use super::ranking;
 use super::share::{self, Copied};
@@ -62,11 +63,11 @@ impl HeadlightApp {
             Action::ClearEdits => self.surgery.clear(),
             Action::Undo => {
                 let back = self.history.undo();
-                self.put_back("undone", back, Surgery::undo);
+                self.put_back(tr!("undone"), back, Surgery::undo);
             }
             Action::Redo => {
                 let back = self.history.redo();
-                self.put_back("done again", back, Surgery::redo);
+                self.put_back(tr!("done again"), back, Surgery::redo);
             }
             Action::Do(command) => {
                 if let Some(action) = self.action_of(command) {
@@ -77,6 +78,10 @@ impl HeadlightApp {
             Action::ShowKeys => self.palette.shows_keys = true,
             Action::OpenGlossary => self.glossary.open = true,
             Action::BeginTour => self.tour.begin(),
+            Action::Speak(language) => {
+                self.language = language;
+                language.speak();
+            }
             Action::ShowMessages => self.messages.open = true,
             Action::TogglePlain => self.shows_plain = !self.shows_plain,
             Action::ToggleMask(token) => self.toggle_mask(token),
@@ -163,7 +168,7 @@ impl HeadlightApp {
             (false, "json") => self.open_session(path),
             _ => {
                 let path = path.display();
-                self.messages.fail(format!("{path} is no model's folder, no file of weights and no session"));
+                self.messages.fail(tr!("%{path} is no model's folder, no file of weights and no session", path = path));
             }
         }
     }
@@ -226,19 +231,19 @@ impl HeadlightApp {
             match finished {
                 Finished::Picture(image) => {
                     ctx.copy_image(image);
-                    self.messages.tell("picture copied");
+                    self.messages.tell(tr!("picture copied"));
                 }
                 Finished::Movement(run, moved) => self.movement = Some((run, moved)),
                 Finished::Curves(figure, image) => self.experiments.receive(ctx, figure, image),
                 Finished::Fetching(far) => self.hub.tell(far),
                 Finished::Fetched(outcome) => {
                     if let Some(folder) = self.hub.end(outcome) {
-                        self.messages.tell("fetched: it is being opened");
+                        self.messages.tell(tr!("fetched: it is being opened"));
                         self.conversation.load(folder);
                     }
                 }
                 Finished::Written(path) => {
-                    self.messages.tell(format!("written: {}", path.display()));
+                    self.messages.tell(tr!("written: %{a}", a = path.display()));
                     self.dialog = None;
                 }
                 Finished::Chosen(field, path) => self.fill(field, &path),
@@ -279,7 +284,7 @@ impl HeadlightApp {
         self.compare.a = Pick { source: Source::Shown, head: Some(self.view.head) };
         self.compare.b = Pick { source: Source::Shown, head: None };
         panes::bring_forward(&mut self.layout, Pane::Compare);
-        self.messages.tell("head held on side A: choose another one in the grid");
+        self.messages.tell(tr!("head held on side A: choose another one in the grid"));
     }
 
     fn toggle_mask(&mut self, token: usize) {
@@ -299,7 +304,7 @@ impl HeadlightApp {
         // What is pinned is what is compared with next.
         self.compare.a = Pick { source: Source::Pinned, head: Some(head) };
         self.compare.b = Pick { source: Source::Shown, head: None };
-        self.messages.tell("run pinned: heads can be patched from it and compared with it");
+        self.messages.tell(tr!("run pinned: heads can be patched from it and compared with it"));
     }
 
     fn find_nearest(&mut self, path: &Path) {
@@ -323,7 +328,7 @@ impl HeadlightApp {
         match text {
             Ok(text) => {
                 ctx.copy_text(text);
-                self.messages.tell(if what == Copied::Command { "command copied" } else { "row copied" });
+                self.messages.tell(if what == Copied::Command { tr!("command copied") } else { tr!("row copied") });
             }
             Err(error) => self.messages.fail(one_line(&error)),
         }
@@ -349,7 +354,7 @@ impl HeadlightApp {
         };
         match session.write(path) {
             Ok(()) => {
-                self.messages.tell(format!("written: {}", path.display()));
+                self.messages.tell(tr!("written: %{a}", a = path.display()));
                 self.dialog = None;
             }
             Err(error) => self.messages.fail(one_line(&error)),
@@ -359,7 +364,7 @@ impl HeadlightApp {
     fn open_session(&mut self, path: &Path) {
         match Session::read(path) {
             Ok(session) => {
-                self.messages.tell(format!("opened: {}", path.display()));
+                self.messages.tell(tr!("opened: %{a}", a = path.display()));
                 self.dialog = None;
                 self.restore(session);
             }
@@ -378,7 +383,7 @@ impl HeadlightApp {
         self.masks = Masks { texts: session.texts.clone(), tokens: session.masked.into_iter().collect() };
         self.boxes = super::text_boxes::TextBoxes::new(session.texts);
         let entries = session.edits.into_iter().map(|saved| Entry { edit: saved.edit, on: saved.on });
-        self.surgery.replace("open session".into(), entries.collect());
+        self.surgery.replace(tr!("open session").into(), entries.collect());
         self.pool = session.view.pooled.as_ref().map(|pooled| pooled.by);
         self.selection = session.view.pooled.iter().flat_map(|pooled| pooled.heads.iter().copied()).collect();
         self.view = ViewSpec { pooled: None, ..session.view };

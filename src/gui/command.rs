@@ -5,6 +5,7 @@ use egui::{Button, Key, KeyboardShortcut, Modifiers, Response, Ui};
 use super::action::{Action, patterns};
 use super::app::HeadlightApp;
 use super::file_dialog::Asks;
+use super::lang::tr;
 use super::panes::{self, Pane};
 use crate::run::{HeadId, HeadPattern};
 
@@ -83,37 +84,37 @@ impl Command {
 
     pub fn name(self) -> String {
         match self {
-            Self::Palette => "Commands…",
-            Self::Keys => "Keys",
-            Self::HeadLeft => "Previous head",
-            Self::HeadRight => "Next head",
-            Self::LayerUp => "Previous layer",
-            Self::LayerDown => "Next layer",
-            Self::ToggleHead => "Switch head off or on",
-            Self::TogglePlain => "Plain model",
-            Self::Pin => "Pin run",
-            Self::Compare => "Compare",
-            Self::Export => "Export…",
-            Self::Undo => "Undo",
-            Self::Redo => "Redo",
-            Self::ClearSelection => "End selection",
-            Self::SelectLayer => "Select this layer",
-            Self::SelectColumn => "Select this head in every layer",
-            Self::WholeMap => "Whole map",
-            Self::RemoveEdits => "Remove all",
-            Self::RankHeads => "Rank heads",
-            Self::Experiments => "Experiments…",
-            Self::Prune => "Prune for good…",
-            Self::OpenModel => "Open a folder…",
-            Self::FetchModel => "Fetch a model…",
-            Self::AboutModel => "About the model",
-            Self::OpenSession => "Open session…",
-            Self::SaveSession => "Save session…",
-            Self::Messages => "Messages",
-            Self::Glossary => "Glossary",
-            Self::Tour => "Tour",
-            Self::Show(pane) => return format!("Show {}", pane.name()),
-            Self::ResetLayout => "Reset layout",
+            Self::Palette => tr!("Commands…"),
+            Self::Keys => tr!("Keys"),
+            Self::HeadLeft => tr!("Previous head"),
+            Self::HeadRight => tr!("Next head"),
+            Self::LayerUp => tr!("Previous layer"),
+            Self::LayerDown => tr!("Next layer"),
+            Self::ToggleHead => tr!("Switch head off or on"),
+            Self::TogglePlain => tr!("Plain model"),
+            Self::Pin => tr!("Pin run"),
+            Self::Compare => tr!("Compare"),
+            Self::Export => tr!("Export…"),
+            Self::Undo => tr!("Undo"),
+            Self::Redo => tr!("Redo"),
+            Self::ClearSelection => tr!("End selection"),
+            Self::SelectLayer => tr!("Select this layer"),
+            Self::SelectColumn => tr!("Select this head in every layer"),
+            Self::WholeMap => tr!("Whole map"),
+            Self::RemoveEdits => tr!("Remove all"),
+            Self::RankHeads => tr!("Rank heads"),
+            Self::Experiments => tr!("Experiments…"),
+            Self::Prune => tr!("Prune for good…"),
+            Self::OpenModel => tr!("Open a folder…"),
+            Self::FetchModel => tr!("Fetch a model…"),
+            Self::AboutModel => tr!("About the model"),
+            Self::OpenSession => tr!("Open session…"),
+            Self::SaveSession => tr!("Save session…"),
+            Self::Messages => tr!("Messages"),
+            Self::Glossary => tr!("Glossary"),
+            Self::Tour => tr!("Tour"),
+            Self::Show(pane) => return tr!("Show %{a}", a = pane.name()),
+            Self::ResetLayout => tr!("Reset layout"),
         }
         .to_owned()
     }
@@ -121,40 +122,41 @@ impl Command {
     /// What it does, in a sentence.
     pub fn help(self) -> &'static str {
         match self {
-            Self::Palette => "Find anything that can be done by a part of its name",
-            Self::Keys => "What the keys do",
-            Self::HeadLeft => "Look at the head before this one",
-            Self::HeadRight => "Look at the head behind this one",
-            Self::LayerUp => "Look at the same head of the layer before",
-            Self::LayerDown => "Look at the same head of the layer behind",
-            Self::ToggleHead => "The head, or the selected heads, hand on nothing, as if pruned; and back",
-            Self::TogglePlain => "Show the model without the edits, and back",
-            Self::Pin => "Keep this run and this head, to compare with and to patch heads from",
-            Self::Compare => "Hold this head, and see others beside it",
-            Self::Export => "Write the picture in front to a PNG or SVG file",
-            Self::Undo => "Take the last change back",
-            Self::Redo => "Do again what was taken back",
-            Self::ClearSelection => "Look at one head again",
-            Self::SelectLayer => "Select all heads of the layer that is looked at",
-            Self::SelectColumn => "Select the head of this number in every layer",
-            Self::WholeMap => "Show all tokens again; a double click does the same",
-            Self::RemoveEdits => "Remove all edits; Undo brings them back",
+            Self::Palette => tr!("Find anything that can be done by a part of its name"),
+            Self::Keys => tr!("What the keys do"),
+            Self::HeadLeft => tr!("Look at the head before this one"),
+            Self::HeadRight => tr!("Look at the head behind this one"),
+            Self::LayerUp => tr!("Look at the same head of the layer before"),
+            Self::LayerDown => tr!("Look at the same head of the layer behind"),
+            Self::ToggleHead => tr!("The head, or the selected heads, hand on nothing, as if pruned; and back"),
+            Self::TogglePlain => tr!("Show the model without the edits, and back"),
+            Self::Pin => tr!("Keep this run and this head, to compare with and to patch heads from"),
+            Self::Compare => tr!("Hold this head, and see others beside it"),
+            Self::Export => tr!("Write the picture in front to a PNG or SVG file"),
+            Self::Undo => tr!("Take the last change back"),
+            Self::Redo => tr!("Do again what was taken back"),
+            Self::ClearSelection => tr!("Look at one head again"),
+            Self::SelectLayer => tr!("Select all heads of the layer that is looked at"),
+            Self::SelectColumn => tr!("Select the head of this number in every layer"),
+            Self::WholeMap => tr!("Show all tokens again; a double click does the same"),
+            Self::RemoveEdits => tr!("Remove all edits; Undo brings them back"),
             Self::RankHeads => {
-                "Switch each head off by itself and see what the output loses: the similarity of a pair, or the cosine of a \
-                 sentence's vector with its plain one"
+                tr!(
+                    "Switch each head off by itself and see what the output loses: the similarity of a pair, or the cosine of a sentence's vector with its plain one"
+                )
             }
-            Self::Experiments => "Rank heads on a file of texts and by other measures, and draw pruning curves",
-            Self::Prune => "Write a model folder without some heads",
-            Self::OpenModel => "A folder can be dropped onto the window as well",
-            Self::FetchModel => "From the Hugging Face hub, by its name",
-            Self::AboutModel => "Its shape, files, and what was found while it was read",
-            Self::OpenSession => "Read texts, edits and view from a file",
-            Self::SaveSession => "Keep texts, edits and view in a file; the numbers are computed again from them",
-            Self::Messages => "Everything that the window has told",
-            Self::Glossary => "The words of the field, each in a sentence",
-            Self::Tour => "A few steps through the window",
+            Self::Experiments => tr!("Rank heads on a file of texts and by other measures, and draw pruning curves"),
+            Self::Prune => tr!("Write a model folder without some heads"),
+            Self::OpenModel => tr!("A folder can be dropped onto the window as well"),
+            Self::FetchModel => tr!("From the Hugging Face hub, by its name"),
+            Self::AboutModel => tr!("Its shape, files, and what was found while it was read"),
+            Self::OpenSession => tr!("Read texts, edits and view from a file"),
+            Self::SaveSession => tr!("Keep texts, edits and view in a file; the numbers are computed again from them"),
+            Self::Messages => tr!("Everything that the window has told"),
+            Self::Glossary => tr!("The words of the field, each in a sentence"),
+            Self::Tour => tr!("A few steps through the window"),
             Self::Show(pane) => pane.help(),
-            Self::ResetLayout => "Every view where it was at first",
+            Self::ResetLayout => tr!("Every view where it was at first"),
         }
     }
 
@@ -191,7 +193,7 @@ impl Command {
     /// Its help, with its key.
     pub fn hint(self, ui: &Ui) -> String {
         match self.key(ui) {
-            Some(key) => format!("{} ({key})", self.help()),
+            Some(key) => tr!("%{a} (%{key})", a = self.help(), key = key),
             None => self.help().to_owned(),
         }
     }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use egui::{Align2, ComboBox, DragValue, FontId, Rect, RichText, ScrollArea, Sense, Ui, pos2, vec2};
 
+use super::lang::tr;
 use super::marks;
 use super::matrix::{Canvas, Cell, Matrix, Side, Zoom, pixels};
+use super::notes::{reading_notes, view_name};
 use super::pins::segments;
-use crate::figure::{
-    ComparisonFigure, Tint, axis, paint, paint_attention, printable, reading_notes, unit_labels, view_name,
-};
+use crate::figure::{ComparisonFigure, Tint, axis, paint, paint_attention, printable, unit_labels};
 use crate::metrics::Comparison;
 use crate::run::{HeadId, Run, ViewSpec};
 
@@ -133,7 +133,7 @@ impl Compare {
             ui.separator();
             pick(ui, "B", &mut self.b, &offered);
             ui.separator();
-            if ui.button("Swap").on_hover_text("A in the place of B, and B in that of A").clicked() {
+            if ui.button(tr!("Swap")).on_hover_text(tr!("A in the place of B, and B in that of A")).clicked() {
                 std::mem::swap(&mut self.a, &mut self.b);
             }
         });
@@ -146,8 +146,7 @@ impl Compare {
         let Some(made) = &self.made else { return };
         if Arc::ptr_eq(&made.figure.a.0, &made.figure.b.0) && made.figure.a.1 == made.figure.b.1 {
             ui.label(
-                "Both sides are the same. Hold a head on one side and choose another in the grid; edit a head and compare \
-                 with the plain model; or pin a run (P), type another text or open another model.",
+                tr!("Both sides are the same. Hold a head on one side and choose another in the grid; edit a head and compare with the plain model; or pin a run (P), type another text or open another model."),
             );
             return;
         }
@@ -167,7 +166,8 @@ impl Compare {
         for side in 0..3 {
             let map = maps[side];
             if map.is_empty() {
-                let text = if side == 2 { "no word is in both" } else { "nothing of this text is left to show" };
+                let text =
+                    if side == 2 { tr!("no word is in both") } else { tr!("nothing of this text is left to show") };
                 ui.painter().text(
                     places[side].center(),
                     Align2::CENTER_CENTER,
@@ -205,12 +205,13 @@ impl Compare {
                 2 => (Vec::new(), Vec::new()),
                 _ => (segments(&run.input, &frame.rows), segments(&run.input, &frame.columns)),
             };
-            let bar = if side == 2 { (&made.difference, "Difference") } else { (&made.weights, axis::WEIGHT) };
+            let bar =
+                if side == 2 { (&made.difference, tr!("Difference")) } else { (&made.weights, tr!(axis::WEIGHT)) };
             let matrix = Matrix {
                 name: &format!("{}, {} × {}", names[side], rows.len(), columns.len()),
                 texture,
-                rows: Side { title: axis::QUERY, labels: rows, segments: &row_segments, pinned: None },
-                columns: Side { title: axis::KEY, labels: columns, segments: &column_segments, pinned: None },
+                rows: Side { title: tr!(axis::QUERY), labels: rows, segments: &row_segments, pinned: None },
+                columns: Side { title: tr!(axis::KEY), labels: columns, segments: &column_segments, pinned: None },
                 bar: Some(bar),
                 pointed: self.pointed.and_then(|cell| made.to_side(cell, side)),
             };
@@ -256,11 +257,21 @@ impl Made {
         let edge = format!("{} → {}", rows.get(cell.0)?, columns.get(cell.1)?);
         let Some(shared) = self.shared_cell(cell, side) else {
             let own = if side == 1 { &self.found.b.map } else { &self.found.a.map };
-            return Some(format!("{edge}: {:.4}, not in the other text", own.get(cell)?));
+            return Some(tr!(
+                "%{edge}: %{a}, not in the other text",
+                edge = edge,
+                a = format!("{:.4}", own.get(cell)?)
+            ));
         };
         let a = self.found.a.map.get(self.to_side(shared, 0)?)?;
         let b = self.found.b.map.get(self.to_side(shared, 1)?)?;
-        Some(format!("{edge}: A {a:.4}, B {b:.4}, A − B {:+.4}", a - b))
+        Some(tr!(
+            "%{edge}: A %{a}, B %{b}, A − B %{difference}",
+            edge = edge,
+            a = format!("{:.4}", a),
+            b = format!("{:.4}", b),
+            difference = format!("{:+.4}", a - b)
+        ))
     }
 }
 
@@ -282,9 +293,12 @@ fn places(area: Rect) -> [Rect; 4] {
 fn show_rows(ui: &mut Ui, place: Rect, made: &Made) {
     let builder = egui::UiBuilder::new().max_rect(place);
     ui.scope_builder(builder, |ui| {
-        let total = made.found.total().map_or("no shared row".to_owned(), |total| format!("{total:.4} nats"));
-        ui.label(RichText::new(format!("Jensen–Shannon divergence: {total}")).strong())
-            .on_hover_text("Mean over rows: 0 where both sides attend alike, at most ln 2 = 0.6931");
+        let total = made
+            .found
+            .total()
+            .map_or(tr!("no shared row").to_owned(), |total| tr!("%{total} nats", total = format!("{:.4}", total)));
+        ui.label(RichText::new(tr!("Jensen–Shannon divergence: %{total}", total = total)).strong())
+            .on_hover_text(tr!("Mean over rows: 0 where both sides attend alike, at most ln 2 = 0.6931"));
         let mut rows: Vec<(usize, f32)> = made.found.divergence.iter().copied().enumerate().collect();
         rows.sort_by(|a, b| b.1.total_cmp(&a.1));
         ScrollArea::vertical().id_salt("rows").auto_shrink([false, false]).show(ui, |ui| {
@@ -306,10 +320,11 @@ fn show_rows(ui: &mut Ui, place: Rect, made: &Made) {
 fn describe((run, view): &(Arc<Run>, ViewSpec), other: &Run) -> String {
     let text = match run.input.texts == other.input.texts {
         true => String::new(),
-        false => format!(" of “{}”", printable(&run.input.texts.a)),
+        false => tr!(" of “%{a}”", a = printable(&run.input.texts.a)),
     };
-    let model = if run.model.folder == other.model.folder { String::new() } else { format!(" in {}", run.model.name) };
-    let edited = if run.edits.is_empty() { "" } else { ", edited" };
+    let model =
+        if run.model.folder == other.model.folder { String::new() } else { tr!(" in %{a}", a = run.model.name) };
+    let edited = if run.edits.is_empty() { "" } else { tr!(", edited") };
     format!("{}{text}{model}{edited}", view_name(view))
 }
 
@@ -324,14 +339,10 @@ fn notes(made: &Made) -> Vec<String> {
         let (of_a, of_b) = made.found.left_out();
         let named = |rows: &[usize], labels: &[String]| {
             let words: Vec<&str> = rows.iter().take(8).map(|row| labels[*row].as_str()).collect();
-            let more = if rows.len() > 8 { format!(" and {} more", rows.len() - 8) } else { String::new() };
-            if words.is_empty() { "nothing".to_owned() } else { format!("{}{more}", words.join(" ")) }
+            let more = if rows.len() > 8 { tr!(" and %{a} more", a = rows.len() - 8) } else { String::new() };
+            if words.is_empty() { tr!("nothing").to_owned() } else { format!("{}{more}", words.join(" ")) }
         };
-        notes.push(format!(
-            "The tokens differ: words are aligned. Only in A: {}. Only in B: {}. Divergence is over shared words, rows renormalised.",
-            named(&of_a, &made.labels[0][0]),
-            named(&of_b, &made.labels[1][0])
-        ));
+        notes.push(tr!("The tokens differ: words are aligned. Only in A: %{a}. Only in B: %{b}. Divergence is over shared words, rows renormalised.", a = named(&of_a, &made.labels[0][0]), b = named(&of_b, &made.labels[1][0])));
     }
     notes
 }
@@ -340,9 +351,9 @@ fn notes(made: &Made) -> Vec<String> {
 fn pick(ui: &mut Ui, name: &str, pick: &mut Pick, offered: &Offered<'_>) {
     let title = ui.label(RichText::new(name).strong());
     let label = |source: Source| match source {
-        Source::Shown => "shown",
-        Source::Plain => "plain model",
-        Source::Pinned => "pinned run",
+        Source::Shown => tr!("shown"),
+        Source::Plain => tr!("plain model"),
+        Source::Pinned => tr!("pinned run"),
     };
     let list =
         ComboBox::from_id_salt(("source", name)).width(90.0).selected_text(label(pick.source)).show_ui(ui, |ui| {
@@ -351,12 +362,13 @@ fn pick(ui: &mut Ui, name: &str, pick: &mut Pick, offered: &Offered<'_>) {
             let pinned = ui.add_enabled_ui(offered.pinned.is_some(), |ui| {
                 ui.selectable_value(&mut pick.source, Source::Pinned, label(Source::Pinned));
             });
-            pinned.response.on_disabled_hover_text("No run is pinned: P pins the one that is shown");
+            pinned.response.on_disabled_hover_text(tr!("No run is pinned: P pins the one that is shown"));
         });
-    list.response.labelled_by(title.id).on_hover_text(format!("Which run {name} shows"));
+    list.response.labelled_by(title.id).on_hover_text(tr!("Which run %{name} shows", name = name));
     let mut held = pick.head.is_some();
-    let hold = ui.checkbox(&mut held, "hold head").on_hover_text(format!(
-        "Keep {name}'s head while you choose others; otherwise it is the head that is looked at"
+    let hold = ui.checkbox(&mut held, tr!("hold head")).on_hover_text(tr!(
+        "Keep %{name}'s head while you choose others; otherwise it is the head that is looked at",
+        name = name
     ));
     if hold.changed() {
         pick.head = held.then_some(offered.view.head);
@@ -366,9 +378,9 @@ fn pick(ui: &mut Ui, name: &str, pick: &mut Pick, offered: &Offered<'_>) {
         let (layers, heads) = (run.attention.layers().saturating_sub(1), run.attention.heads().saturating_sub(1));
         let mut number = |value: &mut usize, what: &str, most: usize| {
             let drag = ui.add(DragValue::new(value).range(0..=most).speed(0.1));
-            drag.on_hover_text(format!("{what} of {name}, from 0 to {most}"));
+            drag.on_hover_text(tr!("%{what} of %{name}, from 0 to %{most}", what = what, name = name, most = most));
         };
-        number(&mut head.layer, "Layer", layers);
-        number(&mut head.head, "Head", heads);
+        number(&mut head.layer, tr!("Layer"), layers);
+        number(&mut head.head, tr!("Head"), heads);
     }
 }

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::lang::tr;
 use super::ranking::Ranking;
 use super::recent::name_of;
 use crate::engine::{Experiment, Job, Link, Outcome, Progress, Ran, RequestId, Response};
@@ -276,7 +277,7 @@ impl Conversation {
                     self.found.take(outcome);
                 }
                 Response::Failed { cause, .. } if self.pinning == Some(id) => {
-                    self.trouble = Some(format!("the pinned run cannot be made again: {cause}"));
+                    self.trouble = Some(tr!("the pinned run cannot be made again: %{cause}", cause = cause));
                 }
                 Response::Failed { cause, .. } if self.is_looking(id) => {
                     self.inside_trouble = self.looking.take().map(|(_, spec)| (spec, cause));
@@ -293,7 +294,8 @@ impl Conversation {
                     self.trouble = Some(cause);
                 }
                 Response::Cancelled { .. } if self.is_loading(id) && self.model.is_none() => {
-                    self.trouble = Some("no model is open: the menu at the left end of the last line has some".into());
+                    self.trouble =
+                        Some(tr!("no model is open: the menu at the left end of the last line has some").into());
                 }
                 _ => {}
             }

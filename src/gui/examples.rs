@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use egui::{RichText, Ui};
 
 use super::action::Action;
+use super::lang::{key, tr};
 use super::recent::RecentTexts;
 use crate::figure::printable;
 use crate::run::Texts;
@@ -24,35 +25,37 @@ impl Example {
 
 const EXAMPLES: [Example; 4] = [
     Example {
-        name: "Coreference",
-        help: "Which head links “it” to “animal”?",
+        name: key!("Coreference"),
+        help: key!("Which head links “it” to “animal”?"),
         a: "The animal didn't cross the street because it was too tired.",
         b: None,
     },
     Example {
-        name: "Agreement",
-        help: "Which head links “are” to “keys”, past the nearer “cabinet”?",
+        name: key!("Agreement"),
+        help: key!("Which head links “are” to “keys”, past the nearer “cabinet”?"),
         a: "The keys to the old cabinet are on the table.",
         b: None,
     },
     Example {
-        name: "Negation",
-        help: "Which head links “not” to what it denies?",
+        name: key!("Negation"),
+        help: key!("Which head links “not” to what it denies?"),
         a: "The film was not good, but the music was.",
         b: None,
     },
     Example {
-        name: "Sentence pair",
-        help: "Two questions that mean the same, read together",
+        name: key!("Sentence pair"),
+        help: key!("Two questions that mean the same, read together"),
         a: "How old are you?",
         b: Some("What is your age?"),
     },
 ];
 
-const CHINESE: Example =
-    Example {
-        name: "Chinese", help: "Which head links “它” to “小猫”?", a: "小猫坐在垫子上，因为它累了。", b: None
-    };
+const CHINESE: Example = Example {
+    name: key!("Chinese"),
+    help: key!("Which head links “它” to “小猫”?"),
+    a: "小猫坐在垫子上，因为它累了。",
+    b: None,
+};
 
 /// The example that the tour takes.
 pub fn first() -> Texts {
@@ -61,16 +64,16 @@ pub fn first() -> Texts {
 
 /// The menu. `multilingual` is a model that reads Chinese, where one is there that is not in use.
 pub fn menu(ui: &mut Ui, multilingual: Option<&(String, PathBuf)>, recent: &RecentTexts, actions: &mut Vec<Action>) {
-    let menu = ui.menu_button("Examples", |ui| {
+    let menu = ui.menu_button(tr!("Examples"), |ui| {
         for example in EXAMPLES.iter().chain([&CHINESE]) {
-            if ui.button(example.name).on_hover_text(example.help).clicked() {
+            if ui.button(tr!(example.name)).on_hover_text(tr!(example.help)).clicked() {
                 actions.push(Action::Type(example.texts()));
                 ui.close();
             }
         }
         if let Some((name, folder)) = multilingual {
-            let button = ui.button(format!("Chinese, with {name}"));
-            if button.on_hover_text("Opens that model, which reads about 100 languages").clicked() {
+            let button = ui.button(tr!("Chinese, with %{name}", name = name));
+            if button.on_hover_text(tr!("Opens that model, which reads about 100 languages")).clicked() {
                 actions.push(Action::Type(CHINESE.texts()));
                 actions.push(Action::OpenModel(folder.clone()));
                 ui.close();
@@ -78,7 +81,7 @@ pub fn menu(ui: &mut Ui, multilingual: Option<&(String, PathBuf)>, recent: &Rece
         }
         if recent.iter().next().is_some() {
             ui.separator();
-            ui.label(RichText::new("Recent").weak());
+            ui.label(RichText::new(tr!("Recent")).weak());
         }
         for texts in recent.iter() {
             let b = texts.b.as_ref().map_or(String::new(), |b| format!(" / {b}"));
@@ -91,5 +94,5 @@ pub fn menu(ui: &mut Ui, multilingual: Option<&(String, PathBuf)>, recent: &Rece
             }
         }
     });
-    menu.response.on_hover_text("Sentences to begin with, and those that you looked at last");
+    menu.response.on_hover_text(tr!("Sentences to begin with, and those that you looked at last"));
 }

@@ -8,6 +8,7 @@ use egui::{ColorImage, ComboBox, DragValue, RichText, TextEdit, TextureHandle, T
 use super::action::Action;
 use super::conversation::Conversation;
 use super::file_dialog::{Field, path_row};
+use super::lang::tr;
 use super::ranking;
 use crate::engine::Experiment;
 use crate::figure::{CurvesFigure, Line};
@@ -36,21 +37,21 @@ enum Measure {
 impl Measure {
     fn name(self) -> &'static str {
         match self {
-            Self::Own => "vector beside its plain one (self)",
-            Self::Similarity => "similarity of pairs",
-            Self::Class => "probability of a class",
-            Self::Word => "probability of a word",
-            Self::Loss => "loss",
-            Self::Accuracy => "accuracy",
+            Self::Own => tr!("vector beside its plain one (self)"),
+            Self::Similarity => tr!("similarity of pairs"),
+            Self::Class => tr!("probability of a class"),
+            Self::Word => tr!("probability of a word"),
+            Self::Loss => tr!("loss"),
+            Self::Accuracy => tr!("accuracy"),
         }
     }
 
     /// What a line of the file of texts holds.
     fn line(self) -> &'static str {
         match self {
-            Self::Own | Self::Class | Self::Word => "one text a line; a tab makes a pair",
-            Self::Similarity => "one pair a line, a tab between",
-            Self::Loss | Self::Accuracy => "a text, a tab and the right answer a line",
+            Self::Own | Self::Class | Self::Word => tr!("one text a line; a tab makes a pair"),
+            Self::Similarity => tr!("one pair a line, a tab between"),
+            Self::Loss | Self::Accuracy => tr!("a text, a tab and the right answer a line"),
         }
     }
 
@@ -140,10 +141,10 @@ impl Experiments {
         let path = PathBuf::from(self.texts.trim());
         if path.as_os_str().is_empty() {
             if target.needs_answers() {
-                return Err(format!("the measure {target} needs a file of texts with the right answers"));
+                return Err(tr!("the measure %{target} needs a file of texts with the right answers", target = target));
             }
             if *target == Target::Similarity && typed.b.is_none() {
-                return Err("similarity needs a second sentence, or a file of pairs".into());
+                return Err(tr!("similarity needs a second sentence, or a file of pairs").into());
             }
             return Ok(vec![typed.into()]);
         }
@@ -151,7 +152,9 @@ impl Experiments {
         let lines = read_lines(&path).map_err(|error| one_line(&error))?;
         let example = |(number, line): (usize, String)| {
             let example = Example::from_line(&line, target, main);
-            example.map_err(|cause| format!("line {number} of {} {cause}", path.display()))
+            example.map_err(|cause| {
+                tr!("line %{number} of %{a} %{cause}", number = number, a = path.display(), cause = cause)
+            })
         };
         lines.into_iter().map(example).collect()
     }
@@ -177,7 +180,7 @@ impl Experiments {
 
     pub fn show(&mut self, ui: &Ui, conversation: &Conversation, actions: &mut Vec<Action>) {
         let mut open = self.open;
-        Window::new("Experiments on heads").default_pos([592.0, 110.0]).resizable(false).open(&mut open).show(
+        Window::new(tr!("Experiments on heads")).default_pos([592.0, 110.0]).resizable(false).open(&mut open).show(
             ui.ctx(),
             |ui| {
                 self.show_choices(ui, conversation.model().map(AsRef::as_ref), actions);
@@ -191,16 +194,20 @@ impl Experiments {
                             }
                         };
                         button(
-                            "Leave one out",
-                            "Switch each head off by itself; the grid shows what each one is worth",
+                            tr!("Leave one out"),
+                            tr!("Switch each head off by itself; the grid shows what each one is worth"),
                             Kind::LeaveOneOut,
                         );
                         button(
-                            "Gradients",
-                            "How sensitive the measure is to each head (Michel et al. 2019); the grid shows it",
+                            tr!("Gradients"),
+                            tr!("How sensitive the measure is to each head (Michel et al. 2019); the grid shows it"),
                             Kind::Gradient,
                         );
-                        button("Pruning curve", "Switch heads off one after the other, in three orders", Kind::Curve);
+                        button(
+                            tr!("Pruning curve"),
+                            tr!("Switch heads off one after the other, in three orders"),
+                            Kind::Curve,
+                        );
                     }
                 });
                 if let Some(trouble) = conversation.experiment_trouble() {
@@ -216,9 +223,9 @@ impl Experiments {
     }
 
     fn show_choices(&mut self, ui: &mut Ui, model: Option<&ModelInfo>, actions: &mut Vec<Action>) {
-        path_row(ui, "Texts", Field::Texts, &mut self.texts, actions);
+        path_row(ui, tr!("Texts"), Field::Texts, &mut self.texts, actions);
         let note = if self.texts.trim().is_empty() {
-            "no file: the text that is typed".to_owned()
+            tr!("no file: the text that is typed").to_owned()
         } else {
             self.measure.line().to_owned()
         };
@@ -228,7 +235,7 @@ impl Experiments {
             self.measure = Measure::Own;
         }
         ui.horizontal(|ui| {
-            let label = ui.label("Measure");
+            let label = ui.label(tr!("Measure"));
             let list = ComboBox::from_id_salt("measure").width(230.0).selected_text(self.measure.name());
             let list = list.show_ui(ui, |ui| {
                 for measure in measures {
@@ -243,7 +250,7 @@ impl Experiments {
                     if !labels.contains(&self.class) {
                         self.class = labels.first().cloned().unwrap_or_default();
                     }
-                    let label = ui.label("Class");
+                    let label = ui.label(tr!("Class"));
                     let list = ComboBox::from_id_salt("class").selected_text(&self.class).show_ui(ui, |ui| {
                         for class in labels {
                             ui.selectable_value(&mut self.class, class.clone(), class);
@@ -252,16 +259,17 @@ impl Experiments {
                     list.response.labelled_by(label.id);
                 }
                 Measure::Word => {
-                    let label = ui.label("Token").on_hover_text("The token that is masked, counted from 0");
+                    let label = ui.label(tr!("Token")).on_hover_text(tr!("The token that is masked, counted from 0"));
                     ui.add(DragValue::new(&mut self.word.0).range(0..=100_000)).labelled_by(label.id);
-                    let label = ui.label("Piece").on_hover_text("As the vocabulary writes it, such as cat or ##s");
+                    let label =
+                        ui.label(tr!("Piece")).on_hover_text(tr!("As the vocabulary writes it, such as cat or ##s"));
                     ui.add(TextEdit::singleline(&mut self.word.1).desired_width(90.0)).labelled_by(label.id);
                 }
                 _ => {}
             }
         });
         ui.horizontal(|ui| {
-            let label = ui.label("Seed of the random order");
+            let label = ui.label(tr!("Seed of the random order"));
             ui.add(DragValue::new(&mut self.seed)).labelled_by(label.id);
         });
     }
@@ -270,11 +278,18 @@ impl Experiments {
         let spared = found.spared(self.stop / 100.0).len();
         ui.horizontal(|ui| {
             let label = ui
-                .label("Lose at most")
-                .on_hover_text("The stop rule: how far the measure may go from its plain value");
+                .label(tr!("Lose at most"))
+                .on_hover_text(tr!("The stop rule: how far the measure may go from its plain value"));
             let percent = DragValue::new(&mut self.stop).range(0.0..=100.0).speed(0.1).suffix(" %");
             ui.add(percent).labelled_by(label.id);
-            ui.label(RichText::new(format!("{spared} of {} heads can go", found.importance.effect.len())).strong());
+            ui.label(
+                RichText::new(tr!(
+                    "%{spared} of %{a} heads can go",
+                    spared = spared,
+                    a = found.importance.effect.len()
+                ))
+                .strong(),
+            );
         });
         let wanted = figure(found, self.stop);
         let shown = self.drawn.as_ref().is_some_and(|drawn| *drawn.figure == wanted);
@@ -286,19 +301,20 @@ impl Experiments {
         }
         if let Some(drawn) = &self.drawn {
             let image = egui::Image::new((drawn.texture.id(), vec2(WIDTH, WIDTH * 0.6)));
-            ui.add(image.alt_text("Pruning curves"));
+            ui.add(image.alt_text(tr!("Pruning curves")));
         }
         ui.horizontal(|ui| {
             let some = spared > 0;
-            let off = ui.add_enabled(some, egui::Button::new("Switch these off"));
-            if off.on_hover_text("Switch off the heads that can go; undo switches them on again").clicked() {
+            let off = ui.add_enabled(some, egui::Button::new(tr!("Switch these off")));
+            if off.on_hover_text(tr!("Switch off the heads that can go; undo switches them on again")).clicked() {
                 actions.push(Action::SwitchOffSpared);
             }
-            let prune = ui.add_enabled(some, egui::Button::new("Prune these…"));
-            if prune.on_hover_text("Write a model folder without the heads that can go").clicked() {
+            let prune = ui.add_enabled(some, egui::Button::new(tr!("Prune these…")));
+            if prune.on_hover_text(tr!("Write a model folder without the heads that can go")).clicked() {
                 actions.push(Action::PruneSpared);
             }
-            if ui.button("Export curves…").on_hover_text("Write the curves to a PNG or SVG file").clicked() {
+            if ui.button(tr!("Export curves…")).on_hover_text(tr!("Write the curves to a PNG or SVG file")).clicked()
+            {
                 actions.push(Action::ExportCurves);
             }
         });

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use egui::{TextEdit, Ui, Window};
 
 use super::action::Action;
+use super::lang::tr;
 use crate::run::HeadPattern;
 
 /// What a path is wanted for.
@@ -42,10 +43,10 @@ impl Field {
     /// What the system's dialog offers, and its endings.
     pub fn kind(&self) -> (&'static str, &'static [&'static str]) {
         match self {
-            Self::Dialog(Asks::Picture | Asks::Comparison | Asks::Curves) => ("Pictures", &["png", "svg"]),
-            Self::Dialog(Asks::SaveSession | Asks::OpenSession) => ("Sessions", &["json"]),
-            Self::Texts | Self::Sentences | Self::Dialog(Asks::Corpus(_)) => ("Texts", &["txt", "tsv"]),
-            Self::Pruned | Self::Dialog(Asks::OpenModel) => ("Model folders", &[]),
+            Self::Dialog(Asks::Picture | Asks::Comparison | Asks::Curves) => (tr!("Pictures"), &["png", "svg"]),
+            Self::Dialog(Asks::SaveSession | Asks::OpenSession) => (tr!("Sessions"), &["json"]),
+            Self::Texts | Self::Sentences | Self::Dialog(Asks::Corpus(_)) => (tr!("Texts"), &["txt", "tsv"]),
+            Self::Pruned | Self::Dialog(Asks::OpenModel) => (tr!("Model folders"), &[]),
         }
     }
 }
@@ -71,13 +72,13 @@ impl FileDialog {
 
     pub fn show(&mut self, ui: &Ui) -> Option<Decision> {
         let (title, label, button) = match self.asks {
-            Asks::Picture => ("Export picture", "File (.png or .svg)", "Export"),
-            Asks::Comparison => ("Export comparison", "File (.png or .svg)", "Export"),
-            Asks::Curves => ("Export curves", "File (.png or .svg)", "Export"),
-            Asks::SaveSession => ("Save session", "File (.json)", "Save"),
-            Asks::OpenSession => ("Open session", "File (.json)", "Open"),
-            Asks::OpenModel => ("Open model", "Folder with config.json and weights", "Open"),
-            Asks::Corpus(_) => ("Mean over a text file", "Text file, one text a line", "Use"),
+            Asks::Picture => (tr!("Export picture"), tr!("File (.png or .svg)"), tr!("Export")),
+            Asks::Comparison => (tr!("Export comparison"), tr!("File (.png or .svg)"), tr!("Export")),
+            Asks::Curves => (tr!("Export curves"), tr!("File (.png or .svg)"), tr!("Export")),
+            Asks::SaveSession => (tr!("Save session"), tr!("File (.json)"), tr!("Save")),
+            Asks::OpenSession => (tr!("Open session"), tr!("File (.json)"), tr!("Open")),
+            Asks::OpenModel => (tr!("Open model"), tr!("Folder with config.json and weights"), tr!("Open")),
+            Asks::Corpus(_) => (tr!("Mean over a text file"), tr!("Text file, one text a line"), tr!("Use")),
         };
         let mut decision = None;
         let mut open = true;
@@ -94,10 +95,10 @@ impl FileDialog {
                     if ui.button(button).clicked() || entered {
                         decision = Some(Decision::Take(self.asks.clone(), PathBuf::from(self.path.trim())));
                     }
-                    if ui.button("Browse…").clicked() {
+                    if ui.button(tr!("Browse…")).clicked() {
                         decision = Some(Decision::Browse(self.asks.clone(), PathBuf::from(self.path.trim())));
                     }
-                    if ui.button("Cancel").clicked() || ui.input(|input| input.key_pressed(egui::Key::Escape)) {
+                    if ui.button(tr!("Cancel")).clicked() || ui.input(|input| input.key_pressed(egui::Key::Escape)) {
                         decision = Some(Decision::Close);
                     }
                 });
@@ -116,7 +117,7 @@ pub fn path_row(ui: &mut Ui, name: &str, field: Field, path: &mut String, action
     ui.horizontal(|ui| {
         let label = ui.label(name);
         ui.add(TextEdit::singleline(path).desired_width(300.0)).labelled_by(label.id);
-        if ui.button("Browse…").clicked() {
+        if ui.button(tr!("Browse…")).clicked() {
             actions.push(Action::Browse(field, Path::new(path.trim()).to_owned()));
         }
     });

@@ -10,6 +10,7 @@ use ndarray::Array2;
 
 use super::action::{Action, patterns};
 use super::edits::{self, Offer};
+use super::lang::tr;
 use super::marks;
 use super::share::{self, Copied};
 use super::surgery::Surgery;
@@ -147,12 +148,12 @@ fn thumbnail(ui: &Ui, rect: Rect, head: HeadId, shown: &Shown<'_>) -> Response {
     let chosen = shown.view.head == head;
     let selected = shown.selection.contains(&head);
     let (zero, touched) = (shown.surgery.is_zero(head), shown.surgery.touches(head));
-    let name = format!("Layer {}, head {}", head.layer, head.head);
-    let pinned = if shown.pinned_head == Some(head) { ", pinned" } else { "" };
+    let name = tr!("Layer %{a}, head %{b}", a = head.layer, b = head.head);
+    let pinned = if shown.pinned_head == Some(head) { tr!(", pinned") } else { "" };
     let state = match (zero, touched) {
-        _ if shown.run.model.pruned.contains(&head) => ", pruned",
-        (true, _) => ", off",
-        (false, true) => ", edited",
+        _ if shown.run.model.pruned.contains(&head) => tr!(", pruned"),
+        (true, _) => tr!(", off"),
+        (false, true) => tr!(", edited"),
         (false, false) => "",
     };
     response.widget_info(|| {
@@ -207,7 +208,10 @@ fn thumbnail(ui: &Ui, rect: Rect, head: HeadId, shown: &Shown<'_>) -> Response {
     }
     let effect = shown.numbers.map_or(String::new(), |numbers| format!("\n{}", (numbers.explain)(head)));
     let moved = match shown.movement {
-        Some(_) => format!("\nmoved {moved:.4} nats from the plain model (Jensen–Shannon, at most 0.6931)"),
+        Some(_) => tr!(
+            "\nmoved %{moved} nats from the plain model (Jensen–Shannon, at most 0.6931)",
+            moved = format!("{:.4}", moved)
+        ),
         None => String::new(),
     };
     response.on_hover_text(format!("{name}{state}{effect}{moved}"))
@@ -228,15 +232,15 @@ fn headers(ui: &Ui, area: Rect, cell: Vec2, shown: &Shown<'_>, actions: &mut Vec
         header(ui, at, vec2(18.0, cell.y), HeadPattern { layer: Some(layer), head: None }, shown, actions);
     }
     let across = area.min + vec2(HEADER + heads as f32 * cell.x / 2.0, 8.0);
-    ui.painter().text(across, Align2::CENTER_CENTER, "Head", font.clone(), quiet);
+    ui.painter().text(across, Align2::CENTER_CENTER, tr!("Head"), font.clone(), quiet);
     let down = area.min + vec2(8.0, HEADER + layers as f32 * cell.y / 2.0);
-    marks::upright_at(ui.painter(), down, "Layer", font, quiet);
+    marks::upright_at(ui.painter(), down, tr!("Layer"), font, quiet);
 }
 
 fn header(ui: &Ui, at: Pos2, size: Vec2, heads: HeadPattern, shown: &Shown<'_>, actions: &mut Vec<Action>) {
     let (number, name) = match (heads.layer, heads.head) {
-        (Some(layer), _) => (layer, format!("All heads of layer {layer}")),
-        (None, head) => (head.unwrap_or(0), format!("Head {} of every layer", head.unwrap_or(0))),
+        (Some(layer), _) => (layer, tr!("All heads of layer %{layer}", layer = layer)),
+        (None, head) => (head.unwrap_or(0), tr!("Head %{a} of every layer", a = head.unwrap_or(0))),
     };
     let response = ui.interact(Rect::from_center_size(at, size), ui.scope_id().with(("header", heads)), Sense::click());
     response.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, &name));
@@ -251,5 +255,8 @@ fn header(ui: &Ui, at: Pos2, size: Vec2, heads: HeadPattern, shown: &Shown<'_>, 
         });
     }
     response.context_menu(|ui| edits::menu(ui, &[heads], &shown.menu(), actions));
-    response.on_hover_text(format!("{name}: a click selects them, a right-click offers what can be done to them"));
+    response.on_hover_text(tr!(
+        "%{name}: a click selects them, a right-click offers what can be done to them",
+        name = name
+    ));
 }

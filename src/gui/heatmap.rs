@@ -5,11 +5,13 @@ use std::sync::Arc;
 use egui::{Ui, vec2};
 
 use super::action::Action;
+use super::lang::tr;
 use super::matrix::{Canvas, Matrix, Side, Zoom, pixels};
+use super::notes::{reading_notes, view_name};
 use super::pins::{Pin, segments};
 use super::read_map::ReadMap;
 use super::share::{self, Copied};
-use crate::figure::{axis, paint_attention, reading_notes, view_name};
+use crate::figure::{axis, paint_attention};
 use crate::metrics::{Frame, Unit};
 use crate::run::{Crop, Edit, Intervention, Run, TokenChoice, TokenRange, ViewSpec};
 
@@ -54,7 +56,7 @@ impl Heatmap {
         }
         let Some(read) = &self.read else { return };
         if read.map.is_empty() {
-            ui.label("Nothing of this text is left to show: show special tokens, or all segments");
+            ui.label(tr!("Nothing of this text is left to show: show special tokens, or all segments"));
             return;
         }
         let space = ui.available_size().max(vec2(220.0, 160.0));
@@ -66,14 +68,25 @@ impl Heatmap {
         let (row_pin, column_pin) = Pin::in_frame(pin, &read.frame);
         let (row_segments, column_segments) =
             (segments(&run.input, &read.frame.rows), segments(&run.input, &read.frame.columns));
-        let units = if read.frame.is_whole() { "tokens" } else { "rows and columns" };
-        let name = format!("Attention of {}, {} × {} {units}", view_name(view), read.rows.len(), read.columns.len());
+        let units = if read.frame.is_whole() { tr!("tokens") } else { tr!("rows and columns") };
+        let name = tr!(
+            "Attention of %{a}, %{b} × %{c} %{units}",
+            a = view_name(view),
+            b = read.rows.len(),
+            c = read.columns.len(),
+            units = units
+        );
         let matrix = Matrix {
             name: &name,
             texture,
-            rows: Side { title: axis::QUERY, labels: &read.rows, segments: &row_segments, pinned: row_pin },
-            columns: Side { title: axis::KEY, labels: &read.columns, segments: &column_segments, pinned: column_pin },
-            bar: Some((&read.tint, axis::WEIGHT)),
+            rows: Side { title: tr!(axis::QUERY), labels: &read.rows, segments: &row_segments, pinned: row_pin },
+            columns: Side {
+                title: tr!(axis::KEY),
+                labels: &read.columns,
+                segments: &column_segments,
+                pinned: column_pin,
+            },
+            bar: Some((&read.tint, tr!(axis::WEIGHT))),
             pointed: None,
         };
         let touched = matrix.show(ui, area, &mut self.zoom);

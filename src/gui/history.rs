@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::lang::tr;
 use super::pins::Pin;
 use crate::run::{HeadId, PoolBy, ViewSpec};
 
@@ -19,15 +20,15 @@ impl Snapshot {
     /// What tells one moment from the next, as the reader would call it.
     fn difference(&self, other: &Self) -> &'static str {
         if self.texts != other.texts {
-            "text"
+            tr!("text")
         } else if self.view.head != other.view.head {
-            "head"
+            tr!("head")
         } else if (&self.selection, self.pool) != (&other.selection, other.pool) {
-            "selection"
+            tr!("selection")
         } else if self.held != other.held {
-            "pinned token"
+            tr!("pinned token")
         } else {
-            "view"
+            tr!("view")
         }
     }
 }
@@ -76,7 +77,7 @@ impl History {
             let goes_on = matches!(self.done.last(), Some(Step::State(other, _)) if *other == name);
             if !goes_on || now - self.at > PAUSE {
                 self.done.push(Step::State(name, Box::new(last.clone())));
-                left = (name == "text").then(|| last.texts.clone());
+                left = (name == tr!("text")).then(|| last.texts.clone());
             }
             *last = snapshot.clone();
             self.at = now;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use egui::{ProgressBar, RichText, TextEdit, Ui, Window};
 
 use super::action::Action;
+use super::lang::tr;
 use crate::hub::{Fetch, Fetched};
 
 /// The window with what it remembers between frames.
@@ -67,28 +68,32 @@ impl HubWindow {
 
     pub fn show(&mut self, ui: &Ui, actions: &mut Vec<Action>) {
         let mut open = self.open;
-        Window::new("Fetch a model").default_pos([592.0, 110.0]).resizable(false).open(&mut open).show(
+        Window::new(tr!("Fetch a model")).default_pos([592.0, 110.0]).resizable(false).open(&mut open).show(
             ui.ctx(),
             |ui| {
-                ui.label("From the Hugging Face hub, or the mirror in HF_ENDPOINT: weights, config and tokenizer.");
+                ui.label(tr!(
+                    "From the Hugging Face hub, or the mirror in HF_ENDPOINT: weights, config and tokenizer."
+                ));
                 ui.horizontal(|ui| {
-                    let label = ui.label("Model").on_hover_text("OWNER/NAME, or NAME alone, as in bert-base-uncased");
+                    let label =
+                        ui.label(tr!("Model")).on_hover_text(tr!("OWNER/NAME, or NAME alone, as in bert-base-uncased"));
                     ui.add(TextEdit::singleline(&mut self.name).desired_width(280.0)).labelled_by(label.id);
                 });
                 ui.horizontal(|ui| {
-                    let label = ui.label("Revision").on_hover_text("A branch, tag or commit; main where it is empty");
+                    let label =
+                        ui.label(tr!("Revision")).on_hover_text(tr!("A branch, tag or commit; main where it is empty"));
                     ui.add(TextEdit::singleline(&mut self.revision).hint_text("main").desired_width(160.0))
                         .labelled_by(label.id);
                 });
                 match &self.running {
                     None => {
-                        if ui.button("Fetch").clicked() {
+                        if ui.button(tr!("Fetch")).clicked() {
                             actions.push(Action::FetchModel);
                         }
                     }
                     Some(running) => {
                         let (share, text) = match &running.far {
-                            None => (0.0, "asking the hub…".to_owned()),
+                            None => (0.0, tr!("asking the hub…").to_owned()),
                             Some(far) => {
                                 let megabytes = |bytes: u64| bytes as f64 / 1e6;
                                 let (file, of) = (far.files.0 + 1, far.files.1);
@@ -98,7 +103,10 @@ impl HubWindow {
                             }
                         };
                         ui.add(ProgressBar::new(share).desired_width(360.0).text(text));
-                        if ui.button("Give up").on_hover_text("What has come is kept, and gone on with later").clicked()
+                        if ui
+                            .button(tr!("Give up"))
+                            .on_hover_text(tr!("What has come is kept, and gone on with later"))
+                            .clicked()
                         {
                             actions.push(Action::GiveUpFetching);
                         }

@@ -7,6 +7,7 @@ use egui::{
 };
 
 use super::action::Action;
+use super::lang::tr;
 use super::marks;
 use super::pins::Pin;
 use super::words::Word;
@@ -41,7 +42,7 @@ pub struct Known<'a> {
 impl InsideView {
     pub fn show(&mut self, ui: &mut Ui, known: Known<'_>, actions: &mut Vec<Action>) {
         let Some(Pin::Cell(query, key)) = known.held else {
-            ui.label("Click a cell of the map: this view then shows, step by step, how its weight came to be.");
+            ui.label(tr!("Click a cell of the map: this view then shows, step by step, how its weight came to be."));
             return;
         };
         let (query, key) = (query.start, key.start);
@@ -49,21 +50,21 @@ impl InsideView {
         let label = |token: usize| unit_label(&known.run.input, &(token..token + 1));
         ui.horizontal_wrapped(|ui| {
             ui.label(
-                RichText::new(format!(
-                    "“{}” → “{}” in layer {}, head {}",
-                    label(query),
-                    label(key),
-                    known.head.layer,
-                    known.head.head
+                RichText::new(tr!(
+                    "“%{a}” → “%{b}” in layer %{c}, head %{d}",
+                    a = label(query),
+                    b = label(key),
+                    c = known.head.layer,
+                    d = known.head.head
                 ))
                 .strong(),
             );
-            ui.label(RichText::new("the query attends to the key").weak());
+            ui.label(RichText::new(tr!("the query attends to the key")).weak());
         });
         let Some(origin) = known.origin.filter(|origin| origin.spec == spec) else {
             match known.trouble {
                 Some(trouble) => ui.colored_label(ui.visuals().error_fg_color, trouble),
-                None => ui.label("working it out…"),
+                None => ui.label(tr!("working it out…")),
             };
             actions.push(Action::LookInside(spec));
             return;
@@ -73,7 +74,7 @@ impl InsideView {
             ui.add_space(8.0);
             self.show_row(ui, known.run, origin, actions);
             if known.edited {
-                ui.label("What this head hands on is edited: the lengths are those before that.");
+                ui.label(tr!("What this head hands on is edited: the lengths are those before that."));
             }
         });
     }
@@ -83,29 +84,30 @@ impl InsideView {
         let key_at = origin.spec.key;
         let (product, divisor) = (origin.products[key_at], origin.divisor());
         let by_dimension = origin.by_dimension();
-        ui.label(RichText::new(format!(
-            "1. Each token gives a vector of {} numbers; they are multiplied by dimension and added up",
-            by_dimension.len()
+        ui.label(RichText::new(tr!(
+            "1. Each token gives a vector of %{a} numbers; they are multiplied by dimension and added up",
+            a = by_dimension.len()
         )));
-        strip(ui, &format!("q, of “{query}”"), &origin.query);
-        strip(ui, &format!("k, of “{key}”"), &origin.key);
+        strip(ui, &tr!("q, of “%{query}”", query = query), &origin.query);
+        strip(ui, &tr!("k, of “%{key}”", key = key), &origin.key);
         strip(ui, "q × k", &by_dimension);
         let beside = origin.beside(key_at);
         ui.horizontal_wrapped(|ui| {
             ui.label(format!("q · k = {product:.3}"));
-            let help = format!(
-                "√{} = {divisor:.3}: without it, scores are so large that one token takes nearly all weight",
-                by_dimension.len()
+            let help = tr!(
+                "√%{a} = %{divisor}: without it, scores are so large that one token takes nearly all weight",
+                a = by_dimension.len(),
+                divisor = format!("{:.3}", divisor)
             );
             ui.checkbox(&mut self.divides, format!("÷ √{} = {:.3}", by_dimension.len(), product / divisor))
                 .on_hover_text(help);
             if !beside.is_finite() {
-                ui.label("this edge is cut: it gets no weight");
+                ui.label(tr!("this edge is cut: it gets no weight"));
             } else if beside.abs() > 1e-4 {
-                ui.label(format!("{beside:+.3} for the places of the tokens"));
+                ui.label(tr!("%{beside} for the places of the tokens", beside = format!("{:+.3}", beside)));
             }
             let score = if self.divides { origin.scores[key_at] } else { product + beside };
-            ui.label(RichText::new(format!("score {score:.3}")).strong());
+            ui.label(RichText::new(tr!("score %{score}", score = format!("{:.3}", score))).strong());
         });
     }
 
@@ -115,16 +117,17 @@ impl InsideView {
         let weights = undivided.as_ref().unwrap_or(&origin.weights);
         let key_at = origin.spec.key;
         let sum: f32 = origin.weights.iter().sum();
-        ui.label(format!("2. The softmax turns the row's scores into weights that add up to {sum:.2}"));
-        ui.label(format!(
-            "3. Each token's value, times its weight and through W_O, is added to the query's hidden state: in all a vector of \
-             length {:.3}",
-            origin.total
+        ui.label(tr!(
+            "2. The softmax turns the row's scores into weights that add up to %{sum}",
+            sum = format!("{:.2}", sum)
         ));
+        ui.label(tr!("3. Each token's value, times its weight and through W_O, is added to the query's hidden state: in all a vector of length %{a}", a = format!("{:.3}", origin.total)));
         if undivided.is_some() {
-            ui.label(RichText::new("Weights without the division by √d; the frame shows the model's own").strong());
+            ui.label(
+                RichText::new(tr!("Weights without the division by √d; the frame shows the model's own")).strong(),
+            );
         }
-        strip(ui, "v, the key's value", &origin.value);
+        strip(ui, tr!("v, the key's value"), &origin.value);
         let most = origin.added.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
         let width = ((ui.available_width() - 250.0) / 2.0).clamp(60.0, 260.0);
         head_line(ui, width);
@@ -133,8 +136,13 @@ impl InsideView {
             let (rect, response) =
                 ui.allocate_exact_size(vec2(ui.available_width().min(250.0 + 2.0 * width), 18.0), Sense::click());
             let label = unit_label(&run.input, &(at..at + 1));
-            let name =
-                format!("{label}: score {:.3}, weight {weight:.4}, adds {:.4}", origin.scores[at], origin.added[at]);
+            let name = tr!(
+                "%{label}: score %{a}, weight %{weight}, adds %{b}",
+                label = label,
+                a = format!("{:.3}", origin.scores[at]),
+                weight = format!("{:.4}", weight),
+                b = format!("{:.4}", origin.added[at])
+            );
             response.widget_info(|| WidgetInfo::selected(egui::Role::Button, true, own, &name));
             if ui.is_rect_visible(rect) {
                 let ink = if own { marks::pin_ink(ui) } else { ui.visuals().text_color() };
@@ -183,7 +191,8 @@ impl InsideView {
 fn head_line(ui: &mut Ui, width: f32) {
     let (rect, _) = ui.allocate_exact_size(vec2(250.0 + 2.0 * width, 16.0), Sense::hover());
     let quiet = ui.visuals().weak_text_color();
-    for (x, text) in [(98.0, "weight"), (98.0 + width + 64.0, "length that it adds: ‖weight × v × W_O‖")] {
+    for (x, text) in [(98.0, tr!("weight")), (98.0 + width + 64.0, tr!("length that it adds: ‖weight × v × W_O‖"))]
+    {
         let at = pos2(rect.left() + x, rect.center().y);
         ui.painter().text(at, Align2::LEFT_CENTER, text, FontId::proportional(12.0), quiet);
     }
@@ -222,7 +231,11 @@ fn strip(ui: &mut Ui, name: &str, values: &[f32]) {
         if let Some(at) = response.hover_pos().map(|pointer| ((pointer.x - rect.left()) / cell) as usize)
             && let Some(value) = values.get(at)
         {
-            response.on_hover_text_at_pointer(format!("dimension {at}: {value:+.4}"));
+            response.on_hover_text_at_pointer(tr!(
+                "dimension %{at}: %{value}",
+                at = at,
+                value = format!("{:+.4}", value)
+            ));
         }
         ui.label(RichText::new(format!("±{most:.2}")).weak());
     });

@@ -7,10 +7,12 @@ use egui::{
 };
 
 use super::action::Action;
+use super::lang::tr;
 use super::marks;
+use super::notes::reading_notes;
 use super::pins::Pin;
 use super::words::Word;
-use crate::figure::{reading_notes, unit_labels};
+use crate::figure::unit_labels;
 use crate::metrics::{Frame, read_view, upper};
 use crate::run::{HeadId, Run, ViewSpec};
 
@@ -68,7 +70,7 @@ impl Lines {
     ) {
         let shown = &heads[..heads.len().min(marks::HEADS.len())];
         ui.horizontal_wrapped(|ui| {
-            let title = ui.label("Threshold").on_hover_text("Lines of smaller weights are not drawn");
+            let title = ui.label(tr!("Threshold")).on_hover_text(tr!("Lines of smaller weights are not drawn"));
             ui.add(Slider::new(&mut self.threshold, 0.0..=1.0).step_by(0.01)).labelled_by(title.id);
             for (number, head) in shown.iter().enumerate() {
                 let (rect, _) = ui.allocate_exact_size(vec2(16.0, 12.0), Sense::hover());
@@ -76,7 +78,7 @@ impl Lines {
                 ui.label(head.to_string());
             }
             if heads.len() > shown.len() {
-                ui.label(format!("the first {} of {} heads", shown.len(), heads.len()));
+                ui.label(tr!("the first %{a} of %{b} heads", a = shown.len(), b = heads.len()));
             }
         });
         let known = self.drawn.as_ref().is_some_and(|drawn| drawn.is_of(run, view, shown, self.threshold));
@@ -86,7 +88,7 @@ impl Lines {
         let Some(drawn) = &self.drawn else { return };
         let mut notes = reading_notes(&ViewSpec { scale: Default::default(), ..view.clone() });
         if drawn.all > drawn.lines.len() {
-            notes.push(format!("the {} strongest of {} lines", drawn.lines.len(), drawn.all));
+            notes.push(tr!("the %{a} strongest of %{b} lines", a = drawn.lines.len(), b = drawn.all));
         }
         if !notes.is_empty() {
             ui.small(notes.join("; "));
@@ -155,13 +157,14 @@ impl Drawn {
                 ui.painter().text(pos2(x, area.top() + 8.0), align, text, FontId::proportional(12.0), quiet);
             };
             let (from, to) = (area.left() + left + 10.0, area.right() - right - 10.0);
-            head(ui, from, Align2::RIGHT_CENTER, "query, attends");
-            head(ui, to, Align2::LEFT_CENTER, "key");
+            head(ui, from, Align2::RIGHT_CENTER, tr!("query, attends"));
+            head(ui, to, Align2::LEFT_CENTER, tr!("key"));
             let y = |at: usize| area.top() + 24.0 + (at as f32 + 0.5) * ROW;
             let mut over = (None, None);
             for (row, label) in self.rows.iter().enumerate() {
                 let rect = Rect::from_center_size(pos2(from - 4.0 - left / 2.0, y(row)), vec2(left + 8.0, ROW));
-                let response = token(ui, rect, ("query", row), label, Align2::RIGHT_CENTER, pinned_row == Some(row));
+                let response =
+                    token(ui, rect, (tr!("query"), row), label, Align2::RIGHT_CENTER, pinned_row == Some(row));
                 if response.hovered() {
                     over.0 = Some(row);
                 }
@@ -170,7 +173,7 @@ impl Drawn {
             for (column, label) in self.columns.iter().enumerate() {
                 let rect = Rect::from_center_size(pos2(to + 4.0 + right / 2.0, y(column)), vec2(right + 8.0, ROW));
                 let mark = pinned_column == Some(column);
-                let response = token(ui, rect, ("key", column), label, Align2::LEFT_CENTER, mark);
+                let response = token(ui, rect, (tr!("key"), column), label, Align2::LEFT_CENTER, mark);
                 if response.hovered() {
                     over.1 = Some(column);
                 }
@@ -206,7 +209,7 @@ impl Drawn {
 /// A token that can be pinned.
 fn token(ui: &Ui, rect: Rect, id: (&str, usize), label: &str, align: Align2, is_pinned: bool) -> Response {
     let response = ui.interact(rect, ui.scope_id().with(id), Sense::click());
-    let name = format!("{} {}: {label}", id.0, id.1);
+    let name = tr!("%{a} %{b}: %{label}", a = id.0, b = id.1, label = label);
     response.widget_info(|| WidgetInfo::selected(egui::Role::Button, true, is_pinned, &name));
     if ui.is_rect_visible(rect) {
         let visuals = ui.visuals();

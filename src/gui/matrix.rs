@@ -7,6 +7,7 @@ use egui::{
     TextureId, TextureOptions, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
+use super::lang::tr;
 use super::marks;
 use super::words::Word;
 use crate::figure::{Cells, Tint, every_nth};
@@ -143,11 +144,11 @@ impl Matrix<'_> {
         let strip = |rect: Rect, side: &str| {
             let strip = ui.interact(rect, id.with(side), Sense::click()).on_hover_cursor(CursorIcon::PointingHand);
             strip.widget_info(|| {
-                WidgetInfo::labeled(egui::Role::Label, true, format!("{side} labels of {}", self.name))
+                WidgetInfo::labeled(egui::Role::Label, true, tr!("%{side} labels of %{a}", side = side, a = self.name))
             });
             strip
         };
-        let (rows, columns) = (strip(layout.left, "Row"), strip(layout.under, "Column"));
+        let (rows, columns) = (strip(layout.left, tr!("Row")), strip(layout.under, tr!("Column")));
         // Beside the plot a label's place is that of its row or column.
         let row_at = |strip: &Response| {
             let at = strip.hover_pos()?;
@@ -172,8 +173,8 @@ impl Matrix<'_> {
         }
         let row = over_row.filter(|_| rows.clicked());
         let column = over_column.filter(|_| columns.clicked());
-        rows.on_hover_text("A click pins this token: every view follows it");
-        columns.on_hover_text("A click pins this token: every view follows it");
+        rows.on_hover_text(tr!("A click pins this token: every view follows it"));
+        columns.on_hover_text(tr!("A click pins this token: every view follows it"));
         Touched { response, cell, row, column }
     }
 

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use egui::{Align2, Area, Color32, Frame, Id, RichText, ScrollArea, Stroke, Ui, Window};
 
+use super::lang::tr;
+
 /// Everything that was told, the latest last.
 #[derive(Debug, Default)]
 pub struct Messages {
@@ -34,7 +36,7 @@ impl Messages {
 
     /// Says what went wrong, in one sentence.
     pub fn fail(&mut self, cause: impl std::fmt::Display) {
-        self.add(format!("failed: {cause}"), true);
+        self.add(tr!("failed: %{cause}", cause = cause), true);
     }
 
     fn add(&mut self, text: String, trouble: bool) {
@@ -69,7 +71,8 @@ impl Messages {
                 Frame::popup(ui.style()).stroke(Stroke::new(1.0, edge)).show(ui, |ui| {
                     ui.set_max_width(460.0);
                     ui.horizontal(|ui| {
-                        if ui.small_button("✕").on_hover_text("Close this message; the list keeps it").clicked() {
+                        if ui.small_button("✕").on_hover_text(tr!("Close this message; the list keeps it")).clicked()
+                        {
                             message.dismissed = true;
                         }
                         ui.add(egui::Label::new(message.text.as_str()).wrap());
@@ -86,7 +89,7 @@ impl Messages {
     /// The list of all, the latest first.
     pub fn show_list(&mut self, ui: &Ui) {
         let mut open = self.open;
-        Window::new("Messages").default_size([460.0, 260.0]).open(&mut open).show(ui.ctx(), |ui| {
+        Window::new(tr!("Messages")).default_size([460.0, 260.0]).open(&mut open).show(ui.ctx(), |ui| {
             ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
                 for message in self.told.iter().rev() {
                     let color = if message.trouble { ui.visuals().error_fg_color } else { ui.visuals().text_color() };

@@ -8,6 +8,7 @@ use egui::{Color32, ColorImage, Rect, RichText, Sense, TextureHandle, TextureOpt
 use super::action::Action;
 use super::answers;
 use super::file_dialog::{Field, path_row};
+use super::lang::tr;
 use super::ranking;
 use crate::engine::{Progress, Ran};
 use crate::figure::{Tint, paint, printable};
@@ -57,7 +58,7 @@ impl Output {
             self.show_map(ui, ran, colors);
         }
         if ran.run.model.is_sentence_model() {
-            ui.collapsing("Nearest sentences", |ui| self.show_search(ui, search, actions));
+            ui.collapsing(tr!("Nearest sentences"), |ui| self.show_search(ui, search, actions));
         }
     }
 
@@ -75,9 +76,9 @@ impl Output {
         }
         let Some(map) = &self.map else { return };
         let (layers, tokens) = map.change.relative.dim();
-        ui.label(format!(
-            "Change of the hidden state by layer (downwards) and token, at most {:.3} of its length",
-            map.greatest
+        ui.label(tr!(
+            "Change of the hidden state by layer (downwards) and token, at most %{a} of its length",
+            a = format!("{:.3}", map.greatest)
         ));
         let size = vec2(ui.available_width().min(tokens as f32 * 26.0), layers as f32 * 9.0);
         let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
@@ -87,26 +88,29 @@ impl Output {
             Rect::from_min_max(egui::pos2(0.0, 0.0), egui::pos2(1.0, 1.0)),
             Color32::WHITE,
         );
-        response.widget_info(|| WidgetInfo::labeled(egui::Role::Image, true, "Change of the hidden state"));
+        response.widget_info(|| WidgetInfo::labeled(egui::Role::Image, true, tr!("Change of the hidden state")));
         if let Some(at) = response.hover_pos() {
             let share = (at - rect.min) / rect.size();
             let cell = |share: f32, count: usize| ((share * count as f32) as usize).min(count - 1);
             let (layer, token) = (cell(share.y, layers), cell(share.x, tokens));
-            let place = if layer == 0 { "entering layer 0".to_owned() } else { format!("after layer {}", layer - 1) };
+            let place =
+                if layer == 0 { tr!("entering layer 0").to_owned() } else { tr!("after layer %{a}", a = layer - 1) };
             let piece = map.of.input.tokens.get(token).map(|token| printable(token.label())).unwrap_or_default();
-            response.on_hover_text_at_pointer(format!(
-                "{piece}, {place}: changed by {:.4} of its length, cosine {:.4}",
-                map.change.relative[[layer, token]],
-                map.change.cosine[[layer, token]]
+            response.on_hover_text_at_pointer(tr!(
+                "%{piece}, %{place}: changed by %{a} of its length, cosine %{b}",
+                piece = piece,
+                place = place,
+                a = format!("{:.4}", map.change.relative[[layer, token]]),
+                b = format!("{:.4}", map.change.cosine[[layer, token]])
             ));
         }
     }
 
     fn show_search(&mut self, ui: &mut Ui, search: &Search<'_>, actions: &mut Vec<Action>) {
-        path_row(ui, "Text file, one sentence a line", Field::Sentences, &mut self.sentences, actions);
+        path_row(ui, tr!("Text file, one sentence a line"), Field::Sentences, &mut self.sentences, actions);
         ui.horizontal(|ui| match search.running {
             None => {
-                if ui.button("Find").clicked() {
+                if ui.button(tr!("Find")).clicked() {
                     actions.push(Action::FindNearest(PathBuf::from(self.sentences.trim())));
                 }
             }
@@ -114,15 +118,15 @@ impl Output {
         });
         let Some(outcome) = search.outcome else { return };
         if search.stale {
-            ui.label(RichText::new("The text or the edits have changed since: find again.").weak());
+            ui.label(RichText::new(tr!("The text or the edits have changed since: find again.")).weak());
         }
         let before = outcome.nearest(SHOWN, |neighbour| neighbour.plain);
         let after = outcome.nearest(SHOWN, |neighbour| neighbour.edited);
         let edited = !outcome.spec.edits.is_empty();
         egui::Grid::new("nearest").num_columns(2).striped(true).show(ui, |ui| {
-            ui.label(RichText::new("Plain model").strong());
+            ui.label(RichText::new(tr!("Plain model")).strong());
             if edited {
-                ui.label(RichText::new("Edited model").strong());
+                ui.label(RichText::new(tr!("Edited model")).strong());
             }
             ui.end_row();
             let sentence = |at: usize| outcome.spec.sentences.get(at).map(|text| printable(text)).unwrap_or_default();
@@ -152,26 +156,39 @@ fn lines(ran: &Ran, edited: bool) -> Vec<Line> {
             let plain = cosine(a.plain.values.view(), b.plain.values.view());
             let now = cosine(a.edited.values.view(), b.edited.values.view());
             let text = if edited {
-                format!("similarity of A and B: {plain:.4} → {now:.4} ({:+.4})", now - plain)
+                tr!(
+                    "similarity of A and B: %{plain} → %{now} (%{a})",
+                    plain = format!("{:.4}", plain),
+                    now = format!("{:.4}", now),
+                    a = format!("{:+.4}", now - plain)
+                )
             } else {
-                format!("similarity of A and B: {plain:.4}")
+                tr!("similarity of A and B: %{plain}", plain = format!("{:.4}", plain))
             };
-            let help = "Cosine of the two sentences' vectors, each from a forward of its own with the same edits; \
-                        the pictures show them joined";
+            let help = tr!(
+                "Cosine of the two sentences' vectors, each from a forward of its own with the same edits; the pictures show them joined"
+            );
             lines.push(Line { text, help });
             if edited {
                 let own = |half: &crate::engine::Half| cosine(half.plain.values.view(), half.edited.values.view());
-                let text = format!("A with its plain vector: {:.4}, B: {:.4}", own(a), own(b));
+                let text = tr!(
+                    "A with its plain vector: %{a}, B: %{b}",
+                    a = format!("{:.4}", own(a)),
+                    b = format!("{:.4}", own(b))
+                );
                 lines.push(Line { text, help: OWN });
             }
         }
         None if edited => {
             let own = cosine(ran.plain.embedding.values.view(), ran.run.embedding.values.view());
-            lines.push(Line { text: format!("sentence vector with its plain one: {own:.4}"), help: OWN });
+            lines.push(Line {
+                text: tr!("sentence vector with its plain one: %{own}", own = format!("{:.4}", own)),
+                help: OWN,
+            });
         }
         None if ran.run.model.is_sentence_model() => lines.push(Line {
-            text: "a second sentence brings similarity, an edit what it does".to_owned(),
-            help: "Switch a head off with Space",
+            text: tr!("a second sentence brings similarity, an edit what it does").to_owned(),
+            help: tr!("Switch a head off with Space"),
         }),
         None => {}
     }

@@ -7,6 +7,7 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 use super::action::Action;
 use super::app::HeadlightApp;
 use super::command::Command;
+use super::lang::tr;
 use crate::run::HeadId;
 
 /// The palette, open or not.
@@ -81,12 +82,12 @@ impl HeadlightApp {
         let mut taken = entries.get(self.palette.at).copied().filter(|_| enter);
         let mut open = !escape;
         let window =
-            Window::new("Commands").anchor(Align2::CENTER_TOP, [0.0, 60.0]).collapsible(false).resizable(false);
+            Window::new(tr!("Commands")).anchor(Align2::CENTER_TOP, [0.0, 60.0]).collapsible(false).resizable(false);
         window.open(&mut open).show(ui.ctx(), |ui| {
             ui.set_width(480.0);
-            let hint = "a part of a command's name, or a head such as 3.4";
+            let hint = tr!("a part of a command's name, or a head such as 3.4");
             let field = TextEdit::singleline(&mut self.palette.typed).hint_text(hint).desired_width(f32::INFINITY);
-            let label = ui.label("Find");
+            let label = ui.label(tr!("Find"));
             let field = ui.add(field).labelled_by(label.id);
             field.request_focus();
             if field.changed() {
@@ -96,7 +97,7 @@ impl HeadlightApp {
                 for (number, entry) in entries.iter().enumerate() {
                     let (name, key, help) = match entry {
                         Entry::Head(head) => {
-                            (format!("Go to layer {}, head {}", head.layer, head.head), None, String::new())
+                            (tr!("Go to layer %{a}, head %{b}", a = head.layer, b = head.head), None, String::new())
                         }
                         Entry::Command(command) => (command.name(), command.key(ui), command.help().to_owned()),
                     };
@@ -113,7 +114,7 @@ impl HeadlightApp {
                     }
                 }
                 if entries.is_empty() {
-                    ui.label("nothing has this in its name");
+                    ui.label(tr!("nothing has this in its name"));
                 }
             });
         });
@@ -127,13 +128,13 @@ impl HeadlightApp {
 
     fn show_keys(&mut self, ui: &Ui) {
         let mut open = true;
-        Window::new("Keys").anchor(Align2::CENTER_TOP, [0.0, 60.0]).collapsible(false).open(&mut open).show(
+        Window::new(tr!("Keys")).anchor(Align2::CENTER_TOP, [0.0, 60.0]).collapsible(false).open(&mut open).show(
             ui.ctx(),
             |ui| {
                 ui.label(
-                    RichText::new(
-                        "Keys without Ctrl act while no text box has the focus: Tab or a click elsewhere leaves it.",
-                    )
+                    RichText::new(tr!(
+                        "Keys without Ctrl act while no text box has the focus: Tab or a click elsewhere leaves it."
+                    ))
                     .weak(),
                 );
                 Grid::new("keys").striped(true).show(ui, |ui| {
@@ -146,12 +147,16 @@ impl HeadlightApp {
                         }
                     }
                     for (key, name, help) in [
-                        ("Up, Down", "Previous, next layer", "As Page Up and Page Down"),
-                        ("Shift + click", "Select heads", "On thumbnails, and on the numbers of layers and heads"),
-                        ("Ctrl + click", "Switch a head off or on", "On a thumbnail"),
-                        ("Alt + click", "Cut an edge", "On a cell of the map"),
-                        ("Wheel, drag", "Zoom and move", "On a map; a double click shows the whole"),
-                        ("Ctrl + and −", "Larger, smaller", "Of the whole window; Ctrl 0 goes back"),
+                        (tr!("Up, Down"), tr!("Previous, next layer"), tr!("As Page Up and Page Down")),
+                        (
+                            tr!("Shift + click"),
+                            tr!("Select heads"),
+                            tr!("On thumbnails, and on the numbers of layers and heads"),
+                        ),
+                        (tr!("Ctrl + click"), tr!("Switch a head off or on"), tr!("On a thumbnail")),
+                        (tr!("Alt + click"), tr!("Cut an edge"), tr!("On a cell of the map")),
+                        (tr!("Wheel, drag"), tr!("Zoom and move"), tr!("On a map; a double click shows the whole")),
+                        (tr!("Ctrl + and −"), tr!("Larger, smaller"), tr!("Of the whole window; Ctrl 0 goes back")),
                     ] {
                         ui.label(RichText::new(key).strong());
                         ui.label(name);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::action::Action;
 use super::app::HeadlightApp;
+use super::lang::tr;
 use crate::run::Run;
 
 /// A view.
@@ -29,27 +30,27 @@ impl Pane {
 
     pub fn name(self) -> &'static str {
         match self {
-            Self::Heads => "Heads",
-            Self::Edits => "Edits",
-            Self::Map => "Map",
-            Self::Lines => "Lines",
-            Self::Text => "Text",
-            Self::Compare => "Compare",
-            Self::Inside => "Inside",
-            Self::Output => "Output",
+            Self::Heads => tr!("Heads"),
+            Self::Edits => tr!("Edits"),
+            Self::Map => tr!("Map"),
+            Self::Lines => tr!("Lines"),
+            Self::Text => tr!("Text"),
+            Self::Compare => tr!("Compare"),
+            Self::Inside => tr!("Inside"),
+            Self::Output => tr!("Output"),
         }
     }
 
     pub fn help(self) -> &'static str {
         match self {
-            Self::Heads => "All heads of all layers, a thumbnail each",
-            Self::Edits => "What is done to heads, with undo",
-            Self::Map => "One head in large: who attends to whom",
-            Self::Lines => "The same as lines between two columns of tokens",
-            Self::Text => "The text, coloured by what the pinned token attends to",
-            Self::Compare => "Two heads, texts or models side by side, and their difference",
-            Self::Inside => "How one cell came to be: query, key, score, softmax and value",
-            Self::Output => "What the model's output does",
+            Self::Heads => tr!("All heads of all layers, a thumbnail each"),
+            Self::Edits => tr!("What is done to heads, with undo"),
+            Self::Map => tr!("One head in large: who attends to whom"),
+            Self::Lines => tr!("The same as lines between two columns of tokens"),
+            Self::Text => tr!("The text, coloured by what the pinned token attends to"),
+            Self::Compare => tr!("Two heads, texts or models side by side, and their difference"),
+            Self::Inside => tr!("How one cell came to be: query, key, score, softmax and value"),
+            Self::Output => tr!("What the model's output does"),
         }
     }
 }
@@ -120,7 +121,7 @@ pub fn is_open(tree: &Tree<Pane>, pane: Pane) -> bool {
 
 /// The menu of views.
 pub fn menu(ui: &mut Ui, tree: &Tree<Pane>, actions: &mut Vec<Action>) {
-    ui.menu_button("View", |ui| {
+    ui.menu_button(tr!("View"), |ui| {
         for pane in Pane::ALL {
             let mut open = is_open(tree, pane);
             if ui.checkbox(&mut open, pane.name()).on_hover_text(pane.help()).changed() {
@@ -128,7 +129,7 @@ pub fn menu(ui: &mut Ui, tree: &Tree<Pane>, actions: &mut Vec<Action>) {
             }
         }
         ui.separator();
-        if ui.button("Reset layout").on_hover_text("Every view where it was at first").clicked() {
+        if ui.button(tr!("Reset layout")).on_hover_text(tr!("Every view where it was at first")).clicked() {
             actions.push(Action::ResetLayout);
             ui.close();
         }
@@ -169,7 +170,7 @@ impl Behavior<Pane> for Views<'_> {
     fn on_tab_button(&mut self, tiles: &mut Tiles<Pane>, tile: TileId, response: egui::Response) -> egui::Response {
         let Some(egui_tiles::Tile::Pane(pane)) = tiles.get(tile) else { return response };
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Tab, true, pane.name()));
-        response.on_hover_text(format!("{}: drag it to another place", pane.help()))
+        response.on_hover_text(tr!("%{a}: drag it to another place", a = pane.help()))
     }
 
     fn gap_width(&self, _style: &egui::Style) -> f32 {

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use egui::{Align2, Color32, FontId, Rect, ScrollArea, Sense, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2};
 
 use super::action::Action;
+use super::lang::tr;
 use super::marks;
+use super::notes::{reading_notes, view_name};
 use super::pins::Pin;
 use super::read_map::ReadMap;
 use super::words::{Word, runs_leftward};
-use crate::figure::{Tint, reading_notes, view_name};
+use crate::figure::Tint;
 use crate::run::{Reading, Role, Run, Segment, Segments, ViewSpec};
 
 /// The view with what it remembers between frames.
@@ -61,14 +63,23 @@ fn colored(read: &ReadMap, view: &ViewSpec, pin: Option<&Pin>) -> Colored {
     let heads = view_name(view);
     let (row, column) = Pin::in_frame(pin, &read.frame);
     let (sentence, values) = match (row, column) {
-        (Some(row), _) => (format!("What “{}” attends to, in {heads}", read.rows[row]), read.map.row(row).to_vec()),
-        (None, Some(column)) => {
-            (format!("What attends to “{}”, in {heads}", read.columns[column]), read.map.column(column).to_vec())
+        (Some(row), _) => {
+            (tr!("What “%{a}” attends to, in %{heads}", a = read.rows[row], heads = heads), read.map.row(row).to_vec())
         }
+        (None, Some(column)) => (
+            tr!("What attends to “%{a}”, in %{heads}", a = read.columns[column], heads = heads),
+            read.map.column(column).to_vec(),
+        ),
         (None, None) => {
             let n = read.map.nrows().max(1) as f32;
             let mean = read.map.columns().into_iter().map(|column| column.sum() / n).collect();
-            (format!("How much each token is attended to, mean over queries, in {heads}: a click pins a token"), mean)
+            (
+                tr!(
+                    "How much each token is attended to, mean over queries, in %{heads}: a click pins a token",
+                    heads = heads
+                ),
+                mean,
+            )
         }
     };
     let most = values.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
@@ -171,7 +182,7 @@ fn paragraph(
             let pin = if as_key { Pin::Key(unit.clone()) } else { Pin::Query(unit.clone()) };
             actions.push(Action::PinToken(pin));
         }
-        let more = if is_pinned { "\nanother click turns the question round" } else { "" };
+        let more = if is_pinned { tr!("\nanother click turns the question round") } else { "" };
         response.on_hover_text(format!("{name}{more}"));
     }
     ui.allocate_space(vec2(width, (line + 1) as f32 * LINE));

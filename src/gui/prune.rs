@@ -8,6 +8,7 @@ use egui::{RichText, TextEdit, Ui, Window};
 use super::action::Action;
 use super::conversation::Conversation;
 use super::file_dialog::{Field, in_current_folder, path_row};
+use super::lang::tr;
 use super::ranking;
 use crate::engine::Experiment;
 use crate::lab::{Prune, PrunedShape};
@@ -41,17 +42,17 @@ impl PruneWindow {
     /// # Errors
     /// What is wrong with them, in a sentence.
     pub fn make(&self, model: Option<&ModelInfo>) -> Result<Box<dyn Experiment>, String> {
-        let model = model.ok_or("no model is open")?;
+        let model = model.ok_or(tr!("no model is open"))?;
         let mut heads = BTreeSet::new();
         for word in self.heads.split([',', ' ']).filter(|word| !word.is_empty()) {
             let pattern: HeadPattern = word.parse().map_err(|error| format!("{error}"))?;
             heads.extend(pattern.among(model.layers, model.heads).map_err(|error| error.to_string())?);
         }
         if heads.is_empty() {
-            return Err("there is no head to remove: name some, as in 0.1,3.4".into());
+            return Err(tr!("there is no head to remove: name some, as in 0.1,3.4").into());
         }
         if self.out.trim().is_empty() {
-            return Err("there is no folder to write: name one".into());
+            return Err(tr!("there is no folder to write: name one").into());
         }
         let shape = if self.same_shape { PrunedShape::Same } else { PrunedShape::Compact };
         Ok(Box::new(Prune { heads, shape, out: PathBuf::from(self.out.trim()) }))
@@ -59,26 +60,31 @@ impl PruneWindow {
 
     pub fn show(&mut self, ui: &Ui, conversation: &Conversation, actions: &mut Vec<Action>) {
         let mut open = self.open;
-        Window::new("Prune heads for good").default_pos([592.0, 150.0]).resizable(false).open(&mut open).show(
+        Window::new(tr!("Prune heads for good")).default_pos([592.0, 150.0]).resizable(false).open(&mut open).show(
             ui.ctx(),
             |ui| {
-                ui.label("Writes a copy of the model without these heads; the model that is open stays as it is.");
+                ui.label(tr!("Writes a copy of the model without these heads; the model that is open stays as it is."));
                 ui.horizontal(|ui| {
-                    let label =
-                        ui.label("Heads to remove").on_hover_text("With commas between; 3.* is a layer, *.4 a column");
+                    let label = ui
+                        .label(tr!("Heads to remove"))
+                        .on_hover_text(tr!("With commas between; 3.* is a layer, *.4 a column"));
                     ui.add(TextEdit::singleline(&mut self.heads).desired_width(320.0)).labelled_by(label.id);
                 });
-                path_row(ui, "Folder to write", Field::Pruned, &mut self.out, actions);
+                path_row(ui, tr!("Folder to write"), Field::Pruned, &mut self.out, actions);
                 ui.radio_value(
                     &mut self.same_shape,
                     false,
-                    "Compact: rows and columns are gone; transformers 5 does not read it",
+                    tr!("Compact: rows and columns are gone; transformers 5 does not read it"),
                 );
-                ui.radio_value(&mut self.same_shape, true, "Same shape: columns of W_O are 0; every version reads it");
+                ui.radio_value(
+                    &mut self.same_shape,
+                    true,
+                    tr!("Same shape: columns of W_O are 0; every version reads it"),
+                );
                 ui.horizontal(|ui| match conversation.experiment() {
                     Some(progress) => ranking::running(ui, progress, actions),
                     None => {
-                        if ui.button("Prune").clicked() {
+                        if ui.button(tr!("Prune")).clicked() {
                             actions.push(Action::Prune);
                         }
                     }
@@ -90,13 +96,17 @@ impl PruneWindow {
                     ui.separator();
                     let written = found.spec.out.display();
                     ui.label(
-                        RichText::new(format!("Written: {written}, without {}", count(found.spec.heads.len())))
-                            .strong(),
+                        RichText::new(tr!(
+                            "Written: %{written}, without %{a}",
+                            written = written,
+                            a = count(found.spec.heads.len())
+                        ))
+                        .strong(),
                     );
                     for line in found.report() {
                         ui.label(line);
                     }
-                    if ui.button("Open it").on_hover_text("Work with the pruned model").clicked() {
+                    if ui.button(tr!("Open it")).on_hover_text(tr!("Work with the pruned model")).clicked() {
                         actions.push(Action::OpenModel(found.spec.out.clone()));
                     }
                 }
@@ -107,5 +117,5 @@ impl PruneWindow {
 }
 
 fn count(heads: usize) -> String {
-    if heads == 1 { "1 head".to_owned() } else { format!("{heads} heads") }
+    if heads == 1 { tr!("1 head").to_owned() } else { tr!("%{heads} heads", heads = heads) }
 }

@@ -7,6 +7,7 @@ use ndarray::Array2;
 
 use super::action::Action;
 use super::command::Command;
+use super::lang::tr;
 use crate::engine::Progress;
 use crate::lab::{Example, Importance, LeaveOneOut, Sensitivity, Target};
 use crate::metrics::HeadMetric;
@@ -120,11 +121,15 @@ pub fn row(ui: &mut Ui, state: &State<'_>, actions: &mut Vec<Action>) {
         }
         Command::Experiments.button(ui, true, actions);
         if let Some(metric) = state.metric.filter(|_| !state.shown) {
-            ui.label(RichText::new(metric.describe()).weak());
+            ui.label(RichText::new(tr!(metric.describe())).weak());
         }
         let Some(outcome) = state.outcome else { return };
         let mut shown = state.shown;
-        if ui.checkbox(&mut shown, "Show effects").on_hover_text("Effects of heads in place of their maps").changed() {
+        if ui
+            .checkbox(&mut shown, tr!("Show effects"))
+            .on_hover_text(tr!("Effects of heads in place of their maps"))
+            .changed()
+        {
             actions.push(Action::ShowEffects(shown));
         }
         if state.shown {
@@ -136,28 +141,32 @@ pub fn row(ui: &mut Ui, state: &State<'_>, actions: &mut Vec<Action>) {
 
 /// What the grid's colours tell: weights, or a number that describes each pattern.
 fn choose_metric(ui: &mut Ui, state: &State<'_>, actions: &mut Vec<Action>) {
-    let title = ui.label("Colour by");
+    let title = ui.label(tr!("Colour by"));
     let shown = if state.shown && state.outcome.is_some() { None } else { state.metric };
-    let name = shown.map_or("weights", HeadMetric::name);
+    let name = shown.map_or(tr!("weights"), |metric| tr!(metric.name()));
     let list = egui::ComboBox::from_id_salt("metric").selected_text(name).show_ui(ui, |ui| {
-        if ui.selectable_label(shown.is_none(), "weights").on_hover_text("Each head's map").clicked() {
+        if ui.selectable_label(shown.is_none(), tr!("weights")).on_hover_text(tr!("Each head's map")).clicked() {
             actions.push(Action::Measure(None));
         }
         for metric in HeadMetric::ALL {
-            if ui.selectable_label(shown == Some(metric), metric.name()).on_hover_text(metric.describe()).clicked() {
+            if ui
+                .selectable_label(shown == Some(metric), tr!(metric.name()))
+                .on_hover_text(tr!(metric.describe()))
+                .clicked()
+            {
                 actions.push(Action::Measure(Some(metric)));
             }
         }
     });
-    list.response.labelled_by(title.id).on_hover_text("What a thumbnail's colour tells");
+    list.response.labelled_by(title.id).on_hover_text(tr!("What a thumbnail's colour tells"));
 }
 
 /// How far an experiment has come, and a button that gives it up.
 pub fn running(ui: &mut Ui, progress: &Progress, actions: &mut Vec<Action>) {
     let share = progress.done as f32 / progress.total.max(1) as f32;
-    let text = format!("{} of {}", progress.done, progress.total);
+    let text = tr!("%{a} of %{b}", a = progress.done, b = progress.total);
     ui.add(ProgressBar::new(share).desired_width(120.0).text(text));
-    if ui.button("Cancel").clicked() {
+    if ui.button(tr!("Cancel")).clicked() {
         actions.push(Action::CancelExperiment);
     }
 }

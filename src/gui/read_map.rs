@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ndarray::Array2;
 
+use super::lang::tr;
 use crate::figure::{Tint, printable, unit_labels};
 use crate::metrics::{Frame, Unit, read_view, upper};
 use crate::run::{Run, ViewSpec};
@@ -45,11 +46,11 @@ impl ReadMap {
         let weight = *self.map.get((row, column))?;
         let pruned = &self.run.model.pruned;
         if self.view.heads().iter().all(|head| pruned.contains(head)) {
-            return Some("this head was pruned from the model".to_owned());
+            return Some(tr!("this head was pruned from the model").to_owned());
         }
         let (query, key) = (self.rows.get(row)?, self.columns.get(column)?);
         if self.map.row(row).iter().all(|weight| *weight == 0.0) {
-            return Some(format!("{query} attends to nothing that is shown"));
+            return Some(tr!("%{query} attends to nothing that is shown", query = query));
         }
         let digits = if weight > 0.0 && weight < 0.001 { format!("{weight:.2e}") } else { format!("{weight:.4}") };
         let spelled = self.spelled([&self.frame.rows[row], &self.frame.columns[column]]);
@@ -70,6 +71,6 @@ impl ReadMap {
             let pieces: Vec<String> = tokens(unit).iter().map(|token| printable(&token.piece)).collect();
             pieces.join(" ")
         });
-        format!("\npieces {query} → {key}")
+        tr!("\npieces %{query} → %{key}", query = query, key = key)
     }
 }

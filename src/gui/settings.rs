@@ -7,11 +7,13 @@ use eframe::Storage;
 use egui_tiles::Tree;
 use serde::{Deserialize, Serialize};
 
+use super::lang::Language;
 use super::panes::{self, Pane};
 use crate::run::{ColorMap, ColorScale, MapRange, Reading, Segments, ViewSpec};
 
 const LAYOUT: &str = "layout";
 const LOOK: &str = "look";
+const LANGUAGE: &str = "language";
 
 /// How maps are looked at, whatever the text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -36,7 +38,13 @@ pub fn kept_view(storage: Option<&dyn Storage>) -> ViewSpec {
     ViewSpec { reading, colors, scale, range, ..ViewSpec::default() }
 }
 
-pub fn keep(storage: &mut dyn Storage, layout: &Tree<Pane>, view: &ViewSpec) {
+/// The language that was chosen.
+pub fn kept_language(storage: Option<&dyn Storage>) -> Language {
+    storage.and_then(|storage| eframe::get_value(storage, LANGUAGE)).unwrap_or_default()
+}
+
+pub fn keep(storage: &mut dyn Storage, layout: &Tree<Pane>, view: &ViewSpec, language: Language) {
+    eframe::set_value(storage, LANGUAGE, &language);
     eframe::set_value(storage, LAYOUT, layout);
     // Segments are those of one pair.
     let reading = Reading { segments: Segments::All, ..view.reading };

@@ -3,6 +3,7 @@
 use egui::Ui;
 
 use super::action::Action;
+use super::lang::tr;
 use crate::figure::unit_label;
 use crate::metrics::{Frame, Unit, read_view};
 use crate::run::{ColorMap, ColorScale, MapRange, Reading, Run, RunError, ViewSpec};
@@ -19,9 +20,9 @@ pub enum Copied {
 impl Copied {
     fn label(self) -> &'static str {
         match self {
-            Self::Picture => "Copy picture",
-            Self::Row(_) => "Copy row as TSV",
-            Self::Command => "Copy command",
+            Self::Picture => tr!("Copy picture"),
+            Self::Row(_) => tr!("Copy row as TSV"),
+            Self::Command => tr!("Copy command"),
         }
     }
 }

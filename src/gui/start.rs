@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use egui::{ThemePreference, ViewportBuilder};
 
 use super::app::{HeadlightApp, Opening};
+use super::lang::tr;
 use super::settings;
 use crate::engine::{Options, spawn};
 use crate::run::{one_line, panic_text};
@@ -70,7 +71,10 @@ pub fn open(opening: Opening, theme: Option<Theme>) -> Result<(), OpenError> {
                 let mut app = HeadlightApp::new(link, opening, cc.storage);
                 if let Some(aside) = aside {
                     let aside = aside.display();
-                    app.tell(format!("the settings could not be read and are the usual ones; the old file is {aside}"));
+                    app.tell(tr!(
+                        "the settings could not be read and are the usual ones; the old file is %{aside}",
+                        aside = aside
+                    ));
                 }
                 Ok(Box::new(app))
             }),

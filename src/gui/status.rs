@@ -9,6 +9,8 @@ use super::action::Action;
 use super::app::HeadlightApp;
 use super::conversation::Loading;
 use super::file_dialog::Asks;
+use super::lang::tr;
+use super::notes::notices;
 use crate::engine::Progress;
 use crate::run::ModelInfo;
 
@@ -19,34 +21,34 @@ impl HeadlightApp {
             if let Some(run) = self.conversation.run() {
                 ui.separator();
                 let tokens = run.attention.tokens();
-                ui.label(format!("{tokens} tokens"));
+                ui.label(tr!("%{tokens} tokens", tokens = tokens));
                 ui.separator();
-                ui.label(format!("{:.1} ms", run.elapsed.as_secs_f64() * 1e3))
-                    .on_hover_text("Wall-clock of the last forward pass, from tokens to captured attention");
+                ui.label(tr!("%{a} ms", a = format!("{:.1}", run.elapsed.as_secs_f64() * 1e3)))
+                    .on_hover_text(tr!("Wall-clock of the last forward pass, from tokens to captured attention"));
             }
             if self.conversation.updating() {
                 ui.separator();
                 match self.conversation.preparing() {
                     Some(progress) => {
-                        ui.label(format!("mean over a text file: {} of {}", progress.done, progress.total))
-                            .on_hover_text("Undo takes the edit back that needs it");
+                        ui.label(tr!("mean over a text file: %{a} of %{b}", a = progress.done, b = progress.total))
+                            .on_hover_text(tr!("Undo takes the edit back that needs it"));
                     }
                     None => {
-                        ui.label("updating…");
+                        ui.label(tr!("updating…"));
                     }
                 }
             }
             let edits = self.surgery.active().len();
             if edits > 0 {
                 ui.separator();
-                ui.label(if edits == 1 { "1 edit".to_owned() } else { format!("{edits} edits") });
+                ui.label(if edits == 1 { tr!("1 edit").to_owned() } else { tr!("%{edits} edits", edits = edits) });
             }
         });
     }
 
     /// The model's name, under which others are offered.
     fn model_menu(&self, ui: &mut Ui, actions: &mut Vec<Action>) {
-        let name = self.conversation.model().map_or("no model", |model| model.name.as_str());
+        let name = self.conversation.model().map_or(tr!("no model"), |model| model.name.as_str());
         let menu = ui.menu_button(RichText::new(name).strong(), |ui| {
             let own = self.conversation.model().map(|model| model.folder.as_path());
             let recent = self.recent.beside(&self.models);
@@ -63,17 +65,21 @@ impl HeadlightApp {
                 }
             }
             if let Some(model) = self.conversation.model() {
-                let help = "Its shape, files, and what was found while it was read";
-                if ui.button(format!("About {}", model.name)).on_hover_text(help).clicked() {
+                let help = tr!("Its shape, files, and what was found while it was read");
+                if ui.button(tr!("About %{a}", a = model.name)).on_hover_text(help).clicked() {
                     actions.push(Action::ShowModel(true));
                     ui.close();
                 }
             }
-            if ui.button("Fetch a model…").on_hover_text("From the Hugging Face hub, by its name").clicked() {
+            if ui.button(tr!("Fetch a model…")).on_hover_text(tr!("From the Hugging Face hub, by its name")).clicked()
+            {
                 actions.push(Action::OpenHub);
                 ui.close();
             }
-            if ui.button("Open a folder…").on_hover_text("A folder can be dropped onto the window as well").clicked()
+            if ui
+                .button(tr!("Open a folder…"))
+                .on_hover_text(tr!("A folder can be dropped onto the window as well"))
+                .clicked()
             {
                 actions.push(Action::AskFile(Asks::OpenModel));
                 ui.close();
@@ -85,8 +91,8 @@ impl HeadlightApp {
         if let Some(loading) = self.conversation.loading() {
             ui.separator();
             ui.label(far(loading));
-            let button = ui.add_enabled(!loading.given_up, egui::Button::new("Cancel"));
-            if button.on_hover_text("Stay with the model in use").clicked() {
+            let button = ui.add_enabled(!loading.given_up, egui::Button::new(tr!("Cancel")));
+            if button.on_hover_text(tr!("Stay with the model in use")).clicked() {
                 actions.push(Action::CancelLoading);
             }
         }
@@ -95,17 +101,20 @@ impl HeadlightApp {
     /// What is known of the model that is open, its load report included.
     pub(super) fn show_model(&self, ui: &Ui, actions: &mut Vec<Action>) {
         let mut open = true;
-        Window::new("About the model").default_pos([592.0, 110.0]).open(&mut open).show(ui.ctx(), |ui| {
+        Window::new(tr!("About the model")).default_pos([592.0, 110.0]).open(&mut open).show(ui.ctx(), |ui| {
             let Some(model) = self.conversation.model() else { return };
             ui.label(describe(model));
             let report = &model.report;
-            ui.label(format!("files: {}", report.files.join(", ")));
+            ui.label(tr!("files: %{a}", a = report.files.join(", ")));
             ScrollArea::vertical().max_height(300.0).show(ui, |ui| {
-                let renamed = report.renamed.iter().map(|(asked, found)| format!("{found}, read as {asked}"));
+                let renamed = report
+                    .renamed
+                    .iter()
+                    .map(|(asked, found)| tr!("%{found}, read as %{asked}", found = found, asked = asked));
                 for (title, lines) in [
-                    ("Weights under older names", renamed.collect::<Vec<_>>()),
-                    ("Tensors that nothing uses", report.unused.clone()),
-                    ("Weights with numbers that are infinite or none", report.not_finite.clone()),
+                    (tr!("Weights under older names"), renamed.collect::<Vec<_>>()),
+                    (tr!("Tensors that nothing uses"), report.unused.clone()),
+                    (tr!("Weights with numbers that are infinite or none"), report.not_finite.clone()),
                 ] {
                     if !lines.is_empty() {
                         ui.label(RichText::new(format!("{title}: {}", lines.len())).strong());
@@ -120,7 +129,7 @@ impl HeadlightApp {
     }
 
     pub(super) fn show_notices(&self, ui: &mut Ui, actions: &mut Vec<Action>) {
-        let notices = self.shown().map(|run| run.notices()).unwrap_or_default();
+        let notices = self.shown().map(|run| notices(run)).unwrap_or_default();
         let warning = ui.visuals().warn_fg_color;
         for notice in notices {
             ui.label(RichText::new(format!("⚠ {notice}")).color(warning));
@@ -128,7 +137,10 @@ impl HeadlightApp {
         let unknown = self.shown().is_some_and(|run| run.input.unknown_notice().is_some());
         let own = self.conversation.model().map(Arc::as_ref);
         if let Some((name, folder)) = multilingual(&self.models, own).filter(|_| unknown)
-            && ui.button(format!("Switch to {name}")).on_hover_text("It reads about 100 languages").clicked()
+            && ui
+                .button(tr!("Switch to %{name}", name = name))
+                .on_hover_text(tr!("It reads about 100 languages"))
+                .clicked()
         {
             actions.push(Action::OpenModel(folder.clone()));
         }
@@ -153,19 +165,24 @@ fn far(loading: &Loading) -> String {
     let name = loading.name();
     let megabytes = |bytes: usize| bytes as f64 / 1e6;
     match &loading.progress {
-        _ if loading.given_up => format!("giving up {name}…"),
+        _ if loading.given_up => tr!("giving up %{name}…", name = name),
         Some(Progress { done, total, .. }) if done < total => {
-            format!("opening {name}: {:.0} of {:.0} MB", megabytes(*done), megabytes(*total))
+            tr!(
+                "opening %{name}: %{a} of %{b} MB",
+                name = name,
+                a = format!("{:.0}", megabytes(*done)),
+                b = format!("{:.0}", megabytes(*total))
+            )
         }
-        Some(_) => format!("opening {name}: its tokenizer…"),
-        None => format!("opening {name}…"),
+        Some(_) => tr!("opening %{name}: its tokenizer…", name = name),
+        None => tr!("opening %{name}…", name = name),
     }
 }
 
 /// A model in a few lines.
 fn describe(model: &ModelInfo) -> String {
     let tasks: Vec<&str> = model.tasks.iter().map(|info| info.task.name()).collect();
-    let tasks = if tasks.is_empty() { "no task head".to_owned() } else { tasks.join(", ") };
+    let tasks = if tasks.is_empty() { tr!("no task head").to_owned() } else { tasks.join(", ") };
     let report = &model.report;
     let mut more = Vec::new();
     more.extend(model.note.clone());
@@ -174,29 +191,31 @@ fn describe(model: &ModelInfo) -> String {
             more.push(format!("{count} {what}"));
         }
     };
-    count("weights under older names", report.renamed.len());
-    count("tensors that nothing uses", report.unused.len());
-    count("weights with numbers that are infinite or none", report.not_finite.len());
+    count(tr!("weights under older names"), report.renamed.len());
+    count(tr!("tensors that nothing uses"), report.unused.len());
+    count(tr!("weights with numbers that are infinite or none"), report.not_finite.len());
     let more: String = more.iter().map(|line| format!("\n{line}")).collect();
-    format!(
-        "{}\n{}, {} layers × {} heads, hidden size {}\n{tasks}\nsentence vector: {}{more}",
-        model.folder.display(),
-        model.family,
-        model.layers,
-        model.heads,
-        model.hidden,
-        model.pooling.describe()
+    tr!(
+        "%{a}\n%{b}, %{c} layers × %{d} heads, hidden size %{e}\n%{tasks}\nsentence vector: %{f}%{more}",
+        a = model.folder.display(),
+        b = model.family,
+        c = model.layers,
+        d = model.heads,
+        e = model.hidden,
+        tasks = tasks,
+        f = model.pooling.describe(),
+        more = more
     )
 }
 
 /// The menu of sessions.
 pub fn session_menu(ui: &mut Ui, actions: &mut Vec<Action>) {
-    ui.menu_button("Session", |ui| {
+    ui.menu_button(tr!("Session"), |ui| {
         for (name, help, asks) in [
-            ("Open…", "Read texts, edits and view from a file", Asks::OpenSession),
+            (tr!("Open…"), tr!("Read texts, edits and view from a file"), Asks::OpenSession),
             (
-                "Save…",
-                "Keep texts, edits and view in a file; the numbers are computed again from them",
+                tr!("Save…"),
+                tr!("Keep texts, edits and view in a file; the numbers are computed again from them"),
                 Asks::SaveSession,
             ),
         ] {

@@ -2,6 +2,7 @@
 
 use egui::{ComboBox, Event, FontId, ImeEvent, Sides, TextEdit, Ui};
 
+use super::lang::tr;
 use super::marks::widest;
 use crate::run::{Prefix, Texts};
 
@@ -42,16 +43,16 @@ impl TextBoxes {
             *chosen = chosen.take().filter(|prefix| offered.contains(prefix));
         }
         let [first_prefix, second_prefix] = &mut self.prefixes;
-        let (first, second) = ("Sentence", "Second sentence");
+        let (first, second) = (tr!("Sentence"), tr!("Second sentence"));
         let font = FontId::proportional(14.0);
         let column = widest(ui.painter(), [first, second].into_iter(), &font) + 8.0;
-        let hint = "type here, and every head's attention follows";
+        let hint = tr!("type here, and every head's attention follows");
         Sides::new().shrink_left().show(
             ui,
             |ui| field(ui, first, hint, &mut self.a, column, (first_prefix, offered)),
             beside,
         );
-        field(ui, second, "optional: makes a pair", &mut self.b, column, (second_prefix, offered));
+        field(ui, second, tr!("optional: makes a pair"), &mut self.b, column, (second_prefix, offered));
         self.watch_input_method(ui);
     }
 
@@ -81,14 +82,14 @@ fn field(
         let label = ui.label(name);
         ui.add_space((start + column - ui.cursor().left()).max(0.0));
         if !offered.is_empty() {
-            let shown = prefix.as_ref().map_or("no prefix", |prefix| prefix.text.as_str());
+            let shown = prefix.as_ref().map_or(tr!("no prefix"), |prefix| prefix.text.as_str());
             let list = ComboBox::from_id_salt(("prefix", name)).width(90.0).selected_text(shown).show_ui(ui, |ui| {
-                ui.selectable_value(prefix, None, "no prefix");
+                ui.selectable_value(prefix, None, tr!("no prefix"));
                 for one in offered {
                     ui.selectable_value(prefix, Some(one.clone()), &one.text);
                 }
             });
-            let help = "This model was trained on texts that begin with their use";
+            let help = tr!("This model was trained on texts that begin with their use");
             list.response.on_hover_text(help).labelled_by(label.id);
         }
         ui.add(TextEdit::singleline(text).hint_text(hint).desired_width(f32::INFINITY)).labelled_by(label.id);

@@ -6,6 +6,7 @@ use egui::{Align2, LayerId, Order, Rect, RichText, Stroke, StrokeKind, Ui, Windo
 use super::action::Action;
 use super::command::Command;
 use super::examples;
+use super::lang::{key, tr};
 use super::marks;
 use super::panes::Pane;
 
@@ -27,38 +28,45 @@ struct Step {
 
 const STEPS: [Step; 6] = [
     Step {
-        title: "A sentence",
-        text: "Type a sentence in the box at the top, or take an example. Every head's attention follows what you type.",
+        title: key!("A sentence"),
+        text: key!(
+            "Type a sentence in the box at the top, or take an example. Every head's attention follows what you type."
+        ),
         pane: None,
     },
     Step {
-        title: "A cell",
-        text: "The map shows one head. The row is the token that looks, the column the one that is looked at; the darker the \
-               cell, the more. Point at a cell to read both tokens and the weight.",
+        title: key!("A cell"),
+        text: key!(
+            "The map shows one head. The row is the token that looks, the column the one that is looked at; the darker the cell, the more. Point at a cell to read both tokens and the weight."
+        ),
         pane: Some(Pane::Map),
     },
     Step {
-        title: "A row adds up to 1",
-        text: "Each token shares out its attention: the weights of a row add up to 1. Click a row's label to pin that token: \
-               Lines and Text then show what it looks at.",
+        title: key!("A row adds up to 1"),
+        text: key!(
+            "Each token shares out its attention: the weights of a row add up to 1. Click a row's label to pin that token: Lines and Text then show what it looks at."
+        ),
         pane: Some(Pane::Map),
     },
     Step {
-        title: "A head",
-        text: "Each thumbnail is a head, with a pattern of its own: a diagonal looks at neighbours, an upright stripe at one \
-               token. Click one, or use the arrow keys.",
+        title: key!("A head"),
+        text: key!(
+            "Each thumbnail is a head, with a pattern of its own: a diagonal looks at neighbours, an upright stripe at one token. Click one, or use the arrow keys."
+        ),
         pane: Some(Pane::Heads),
     },
     Step {
-        title: "A layer",
-        text: "A row of thumbnails is a layer; what leaves it enters the next one. The heads of later layers look at tokens \
-               that already know of each other.",
+        title: key!("A layer"),
+        text: key!(
+            "A row of thumbnails is a layer; what leaves it enters the next one. The heads of later layers look at tokens that already know of each other."
+        ),
         pane: Some(Pane::Heads),
     },
     Step {
-        title: "Switching one off",
-        text: "Press Space: the head hands on nothing, as if it were pruned. Output says what changed, and Undo brings it \
-               back. Ctrl+K finds everything else.",
+        title: key!("Switching one off"),
+        text: key!(
+            "Press Space: the head hands on nothing, as if it were pruned. Output says what changed, and Undo brings it back. Ctrl+K finds everything else."
+        ),
         pane: Some(Pane::Output),
     },
 ];
@@ -90,26 +98,27 @@ impl Tour {
         }
         let mut open = true;
         let mut next = Some(at);
-        let title = format!("{} of {}: {}", at + 1, STEPS.len(), step.title);
-        let window = Window::new("Tour").anchor(Align2::LEFT_BOTTOM, [12.0, -40.0]).collapsible(false).resizable(false);
+        let title = tr!("%{a} of %{b}: %{c}", a = at + 1, b = STEPS.len(), c = tr!(step.title));
+        let window =
+            Window::new(tr!("Tour")).anchor(Align2::LEFT_BOTTOM, [12.0, -40.0]).collapsible(false).resizable(false);
         window.open(&mut open).show(ui.ctx(), |ui| {
             ui.set_width(380.0);
             ui.label(RichText::new(title).strong());
-            ui.label(step.text);
+            ui.label(tr!(step.text));
             ui.add_space(4.0);
             ui.horizontal(|ui| {
-                if ui.add_enabled(at > 0, egui::Button::new("Back")).clicked() {
+                if ui.add_enabled(at > 0, egui::Button::new(tr!("Back"))).clicked() {
                     next = at.checked_sub(1);
                 }
                 let last = at + 1 == STEPS.len();
-                if ui.button(if last { "Done" } else { "Next" }).clicked() {
+                if ui.button(if last { tr!("Done") } else { tr!("Next") }).clicked() {
                     next = (!last).then_some(at + 1);
                 }
-                if at == 0 && ui.button("Take an example").clicked() {
+                if at == 0 && ui.button(tr!("Take an example")).clicked() {
                     actions.push(Action::Type(examples::first()));
                     next = Some(1);
                 }
-                if last && ui.button("Glossary").clicked() {
+                if last && ui.button(tr!("Glossary")).clicked() {
                     actions.push(Action::Do(Command::Glossary));
                 }
             });

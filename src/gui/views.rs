@@ -10,6 +10,7 @@ use super::compare::Offered;
 use super::edits;
 use super::grid::{Numbers, Shown};
 use super::inside::Known;
+use super::lang::tr;
 use super::output::Search;
 use super::panes::Pane;
 use super::ranking;
@@ -93,7 +94,7 @@ impl HeadlightApp {
         }
         let explain_effect = |head: HeadId| ranking.map_or_else(String::new, |found| found.explain(head));
         let explain_metric = |head: HeadId| match measured {
-            Some((_, metric, values)) => format!("{}: {:.4}", metric.name(), values[(head.layer, head.head)]),
+            Some((_, metric, values)) => format!("{}: {:.4}", tr!(metric.name()), values[(head.layer, head.head)]),
             None => String::new(),
         };
         let effects = ranking.map(|found| Numbers { values: found.values(), explain: &explain_effect, signed: true });

@@ -10,6 +10,7 @@ use egui::{ColorImage, Context};
 use ndarray::Array2;
 
 use super::file_dialog::{Asks, Field};
+use super::lang::tr;
 use super::thumbnails::{self, ThumbnailsKey};
 use crate::figure::{CurvesFigure, FigureError, FileKind, HeatmapFigure, Svg};
 use crate::hub::{Fetch, Fetched};
@@ -169,7 +170,8 @@ impl Workshop {
         let (ctx, sender) = (ctx.clone(), self.sender.clone());
         std::thread::spawn(move || {
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-            let outcome = outcome.unwrap_or_else(|_| Some(Finished::Failed("an internal fault stopped this".into())));
+            let outcome =
+                outcome.unwrap_or_else(|_| Some(Finished::Failed(tr!("an internal fault stopped this").into())));
             if let Some(outcome) = outcome {
                 sender.send(outcome).ok();
                 ctx.request_repaint();

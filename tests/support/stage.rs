@@ -1,6 +1,7 @@
 //! A window with a scripted engine at the other end of its link.
 #![allow(dead_code)] // each binary uses its own part
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -16,6 +17,31 @@ use headlight::run::{Embedding, ModelInfo, Pooling, Recipe, Run, Texts};
 /// The models that the window offers.
 fn models() -> Vec<(String, std::path::PathBuf)> {
     vec![("multilingual-other".into(), "models/other".into())]
+}
+
+/// What a window keeps, in memory. The language is English, whatever the system's is.
+pub struct Kept(pub BTreeMap<String, String>);
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self([("language".to_owned(), "English".to_owned())].into())
+    }
+}
+
+impl eframe::Storage for Kept {
+    fn get_string(&self, key: &str) -> Option<String> {
+        self.0.get(key).cloned()
+    }
+
+    fn set_string(&mut self, key: &str, value: String) {
+        self.0.insert(key.to_owned(), value);
+    }
+
+    fn remove_string(&mut self, key: &str) {
+        self.0.remove(key);
+    }
+
+    fn flush(&mut self) {}
 }
 
 /// Both sides: the window, and the engine that the test plays.
