@@ -205,6 +205,8 @@ fn what_is_shown_is_exported_under_the_path_that_is_typed() {
         stage.harness.get_by_role_and_label(Role::Button, "Export").click();
         stage.harness.run();
     };
+    // The field has the focus: Enter takes its path.
+    assert!(stage.text_box("File (.png or .svg)").is_focused());
     export(&mut stage, &folder.path().join("x.bmp"));
     stage.until("end it with .png or .svg");
     let file = folder.path().join("x.png");
@@ -261,6 +263,10 @@ fn with_nothing_going_on_the_window_does_not_repaint() {
 #[test]
 fn examples_are_one_click_away_and_the_chinese_one_offers_a_model_that_reads_it() {
     let mut stage = Stage::with_text("");
+    assert!(stage.shows("Type a sentence above, or take one"));
+    stage.harness.get_by_role_and_label(Role::Button, "Negation").click();
+    assert!(stage.play()[0].a.contains("not good"));
+    assert!(!stage.shows("Type a sentence above, or take one"));
     let choose = |stage: &mut Stage, example: &str| {
         stage.harness.get_by_role_and_label(Role::Button, "Examples").click();
         stage.harness.run();

@@ -220,6 +220,7 @@ fn the_first_window_offers_a_tour_and_the_next_one_does_not() {
     assert!(stage.shows("1 of 6: A sentence"));
     stage.harness.get_by_role_and_label(Role::Button, "Take an example").click();
     assert!(stage.play()[0].a.contains("animal"));
+    stage.harness.run();
     assert!(stage.shows("2 of 6: A cell"));
     for title in ["3 of 6", "4 of 6: A head", "5 of 6", "6 of 6: Switching one off"] {
         stage.harness.get_by_role_and_label(Role::Button, "Next").click();

@@ -282,7 +282,8 @@ impl HeadlightApp {
             self.glossary.show(ui);
         }
         let layout = &self.layout;
-        self.tour.show(ui, |pane| panes::place(layout, pane), actions);
+        let typed = !self.boxes.is_empty();
+        self.tour.show(ui, |pane| panes::place(layout, pane), typed, actions);
         if let Some(decision) = self.dialog.as_mut().and_then(|dialog| dialog.show(ui)) {
             self.decide(ui.ctx(), decision);
         }

@@ -57,6 +57,18 @@ const CHINESE: Example = Example {
     b: None,
 };
 
+/// What there is to do while nothing is typed: a line above the map.
+pub fn offer(ui: &mut Ui, actions: &mut Vec<Action>) {
+    ui.horizontal_wrapped(|ui| {
+        ui.label(tr!("Nothing is typed, so these are the special tokens alone. Type a sentence above, or take one:"));
+        for example in EXAMPLES {
+            if ui.button(tr!(example.name)).on_hover_text(example.a).clicked() {
+                actions.push(Action::Type(example.texts()));
+            }
+        }
+    });
+}
+
 /// The example that the tour takes.
 pub fn first() -> Texts {
     EXAMPLES[0].texts()

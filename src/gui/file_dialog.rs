@@ -54,6 +54,8 @@ impl Field {
 pub struct FileDialog {
     pub asks: Asks,
     pub path: String,
+    /// It has not been shown yet: its field gets the focus, so that Enter takes the path.
+    fresh: bool,
 }
 
 /// What the reader decided.
@@ -67,7 +69,7 @@ impl FileDialog {
     /// A dialog that suggests a name in the folder that the program was started in.
     pub fn new(asks: Asks, name: &str) -> Self {
         let path = if name.is_empty() { String::new() } else { in_current_folder(name) };
-        Self { asks, path }
+        Self { asks, path, fresh: true }
     }
 
     pub fn show(&mut self, ui: &Ui) -> Option<Decision> {
@@ -90,6 +92,9 @@ impl FileDialog {
             .show(ui.ctx(), |ui| {
                 let label = ui.label(label);
                 let field = ui.add(TextEdit::singleline(&mut self.path).desired_width(420.0)).labelled_by(label.id);
+                if std::mem::take(&mut self.fresh) {
+                    field.request_focus();
+                }
                 let entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
                 ui.horizontal(|ui| {
                     if ui.button(button).clicked() || entered {

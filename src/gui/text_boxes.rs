@@ -31,6 +31,11 @@ impl TextBoxes {
         (!self.composing).then(|| Texts { a: with(&self.prefixes[0], &self.a), b })
     }
 
+    /// Nothing is typed.
+    pub fn is_empty(&self) -> bool {
+        self.a.is_empty() && self.b.is_empty()
+    }
+
     /// Texts in the place of those that are typed.
     pub fn put(&mut self, texts: Texts) {
         (self.a, self.b) = (texts.a, texts.b.unwrap_or_default());

@@ -88,8 +88,12 @@ impl Tour {
         self.step = Some(0);
     }
 
-    /// `place` tells where a view is on the screen.
-    pub fn show(&mut self, ui: &Ui, place: impl Fn(Pane) -> Option<Rect>, actions: &mut Vec<Action>) {
+    /// `place` tells where a view is on the screen, and `typed` whether there is a text.
+    pub fn show(&mut self, ui: &Ui, place: impl Fn(Pane) -> Option<Rect>, typed: bool, actions: &mut Vec<Action>) {
+        // What the first step asks for is done.
+        if self.step == Some(0) && typed {
+            self.step = Some(1);
+        }
         let Some(at) = self.step else { return };
         let Some(step) = STEPS.get(at) else { return };
         if let Some(rect) = step.pane.and_then(place) {
@@ -107,7 +111,7 @@ impl Tour {
             ui.label(tr!(step.text));
             ui.add_space(4.0);
             ui.horizontal(|ui| {
-                if ui.add_enabled(at > 0, egui::Button::new(tr!("Back"))).clicked() {
+                if ui.add_enabled(at > 1 || (at == 1 && !typed), egui::Button::new(tr!("Back"))).clicked() {
                     next = at.checked_sub(1);
                 }
                 let last = at + 1 == STEPS.len();
@@ -116,7 +120,6 @@ impl Tour {
                 }
                 if at == 0 && ui.button(tr!("Take an example")).clicked() {
                     actions.push(Action::Type(examples::first()));
-                    next = Some(1);
                 }
                 if last && ui.button(tr!("Glossary")).clicked() {
                     actions.push(Action::Do(Command::Glossary));

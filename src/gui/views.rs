@@ -8,6 +8,7 @@ use super::action::Action;
 use super::app::HeadlightApp;
 use super::compare::Offered;
 use super::edits;
+use super::examples;
 use super::grid::{Numbers, Shown};
 use super::inside::Known;
 use super::lang::tr;
@@ -26,7 +27,12 @@ impl HeadlightApp {
                 let can = (self.history.can_undo(), self.history.can_redo());
                 edits::list(ui, &self.surgery, can, self.pinned.as_ref().map(|pinned| &*pinned.run), furthest, actions);
             }
-            Pane::Map => self.heatmap.show(ui, run, &view, self.held.as_ref(), actions),
+            Pane::Map => {
+                if self.boxes.is_empty() {
+                    examples::offer(ui, actions);
+                }
+                self.heatmap.show(ui, run, &view, self.held.as_ref(), actions);
+            }
             Pane::Lines => {
                 let heads: Vec<HeadId> = match self.selection.len() {
                     0 | 1 => vec![view.head],
