@@ -3,16 +3,17 @@
 //! `cargo bench --bench window`; a scripted engine gives the runs.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "../tests/support/counting.rs"]
+mod counting;
 #[path = "../tests/support/stage.rs"]
 mod stage;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use counting::{asked, held};
 use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
 use headlight::engine::{Job, Outcome, Ran, Response};
@@ -21,41 +22,15 @@ use headlight::run::{HeadId, Recipe, Run, Texts};
 use stage::Stage;
 use support::runs::{model_info, run_with};
 
-/// Counts what is asked for and what is held.
-struct Counting;
-
-static ASKED: AtomicUsize = AtomicUsize::new(0);
-static HELD: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
-
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ASKED.fetch_add(layout.size(), Relaxed);
-        let held = HELD.fetch_add(layout.size(), Relaxed) + layout.size();
-        MOST.fetch_max(held, Relaxed);
-        // SAFETY: the layout is the caller's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the pointer came from `alloc` with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
 /// One frame as the program makes it: the window's own work, and triangles of its shapes.
 fn frame(stage: &mut Stage) -> (Duration, usize) {
-    let (start, asked) = (Instant::now(), ASKED.load(Relaxed));
+    let (start, before) = (Instant::now(), asked());
     stage.harness.step();
     let output = stage.harness.output();
     let (shapes, scale) = (output.shapes.clone(), output.pixels_per_point);
     let triangles = stage.harness.ctx.tessellate(shapes, scale);
     std::hint::black_box(triangles);
-    (start.elapsed(), ASKED.load(Relaxed) - asked)
+    (start.elapsed(), asked() - before)
 }
 
 fn milliseconds(duration: Duration) -> f64 {
@@ -152,7 +127,7 @@ fn main() {
     );
     for (layers, heads) in [(6, 12), (12, 12)] {
         for tokens in [16, 128, 512] {
-            let before = HELD.load(Relaxed);
+            let before = held();
             let texts = text(tokens, "word");
             let mut stage = Stage::with_model(model_info(layers, heads), texts.clone());
             let first = Arc::new(run(&stage, &texts));
@@ -187,10 +162,10 @@ fn main() {
                 .collect();
             let over = frames.iter().filter(|time| **time > 16.7).count();
             let longest = frames.iter().copied().fold(0.0, f64::max);
-            let held = (HELD.load(Relaxed) - before) as f64 / 1e6;
+            let megabytes = (held() - before) as f64 / 1e6;
             let weights = (layers * heads * tokens * tokens * 4) as f64 / 1e6;
             println!(
-                "{layers:6} {heads:5} {tokens:6} | new run                   |            | {longest:7.2} {over:3} | {held:7.1} {weights:7.1}"
+                "{layers:6} {heads:5} {tokens:6} | new run                   |            | {longest:7.2} {over:3} | {megabytes:7.1} {weights:7.1}"
             );
         }
     }

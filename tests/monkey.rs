@@ -2,41 +2,21 @@
 //! stuck, or take more and more memory. The seed is printed; `HEADLIGHT_SEED` and `HEADLIGHT_EVENTS` set others.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a test may stop at what it did not expect
 
+#[path = "support/counting.rs"]
+mod counting;
 #[path = "support/stage.rs"]
 mod stage;
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use counting::held;
 use egui::{Event, ImeEvent, Key, Modifiers, MouseWheelUnit, PointerButton, Pos2, TouchPhase, pos2, vec2};
 use egui_kittest::kittest::Queryable;
 use headlight::engine::{Job, Outcome, Progress, Ran, RequestId, Response};
 use headlight::run::{ModelInfo, Run, Texts};
 use stage::Stage;
 use support::runs::{model_info, run_of};
-
-struct Counting;
-
-static HELD: AtomicUsize = AtomicUsize::new(0);
-
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        HELD.fetch_add(layout.size(), Relaxed);
-        // SAFETY: the layout is the caller's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the pointer came from `alloc` with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const WORDS: [&str; 12] = [
     "the ",
@@ -274,14 +254,14 @@ fn ten_thousand_things_at_random() {
             engine.answer(&stage, &mut random);
         }
         if event == events / 2 {
-            middle = HELD.load(Relaxed);
+            middle = held();
         }
     }
     let [texts, models, experiments] = engine.heard;
     println!("{texts} texts, {models} models, {experiments} experiments");
     assert!(texts > events as usize / 100 && models > 3 && experiments > 3, "too little happened");
     // Pictures that are being drawn on other threads are not kept.
-    let grown = || HELD.load(Relaxed).saturating_sub(middle);
+    let grown = || held().saturating_sub(middle);
     for _ in 0..300 {
         stage.harness.step();
         if grown() < LIMIT {

@@ -237,3 +237,16 @@ fn the_first_window_offers_a_tour_and_the_next_one_does_not() {
     next.play();
     assert!(!next.shows("1 of 6"));
 }
+
+#[test]
+fn the_theme_is_chosen_and_holds() {
+    let mut stage = Stage::with_text("the cat");
+    for (name, dark) in [("Dark", true), ("Light", false)] {
+        stage.harness.get_by_role_and_label(Role::Button, "Theme").click();
+        stage.harness.run();
+        stage.harness.get_by_label(name).click();
+        stage.harness.run();
+        assert_eq!(stage.harness.ctx.global_style().visuals.dark_mode, dark, "{name}");
+        press(&mut stage, Key::Escape);
+    }
+}

@@ -365,16 +365,16 @@ fn a_session_is_saved_and_gone_on_with() {
         stage.harness.get_by_role_and_label(Role::Button, button).click();
         stage.harness.run();
     };
-    ask(&mut stage, "Save…", "Save", &file);
+    ask(&mut stage, "Save session…", "Save", &file);
     assert!(stage.shows("written: ") && file.is_file());
     let mut other = Stage::with_text("something else");
     other.harness.key_press(egui::Key::Space);
     other.operate();
-    ask(&mut other, "Open…", "Open", &folder.path().join("none.json"));
+    ask(&mut other, "Open session…", "Open", &folder.path().join("none.json"));
     assert!(other.shows("failed: cannot read"), "and the dialog stays");
     other.harness.get_by_role_and_label(Role::Button, "Cancel").click();
     other.harness.run();
-    ask(&mut other, "Open…", "Open", &file);
+    ask(&mut other, "Open session…", "Open", &file);
     let requests = other.requests();
     let recipe = requests.iter().find_map(|request| match &request.job {
         Job::Forward(recipe) => Some(recipe.clone()),
@@ -554,7 +554,7 @@ fn what_was_found_while_a_model_was_read_is_listed() {
     stage.play();
     stage.harness.get_by_role_and_label(Role::Button, "scripted").click();
     stage.harness.run();
-    stage.harness.get_by_label("About scripted").click();
+    stage.harness.get_by_label("About the model").click();
     stage.harness.run();
     for text in [
         "files: pytorch_model.bin",

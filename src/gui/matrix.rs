@@ -186,15 +186,22 @@ impl Matrix<'_> {
             marks::widest(ui.painter(), shown, &font).min(WIDEST)
         };
         let gutter = |side: &Side<'_>| if side.segments.is_empty() { 0.0 } else { SEGMENTS };
-        let longest_row = widest(&self.rows, (zoom.0.top(), zoom.0.bottom()), area.height());
-        let left = area.left() + AXIS + gutter(&self.rows) + longest_row + 8.0;
+        let (up_and_down, across) = ((zoom.0.top(), zoom.0.bottom()), (zoom.0.left(), zoom.0.right()));
         let beside = if self.bar.is_some() { BAR + TICKS + AXIS + 14.0 } else { 6.0 };
-        let right = (area.right() - beside).max(left + 40.0);
-        let longest_column = widest(&self.columns, (zoom.0.left(), zoom.0.right()), right - left);
         let cells = self.columns.labels.len().max(1) as f32 * zoom.0.width();
-        let upright = longest_column + 8.0 > (right - left) / cells;
-        let under = if upright { longest_column } else { line };
-        let bottom = area.bottom() - AXIS - gutter(&self.columns) - under - 8.0;
+        // Which labels are shown depends on the size of the plot, and that on the widest of them: a second look settles it.
+        let (mut longest_row, mut under, mut height, mut upright) = (0f32, line, area.height(), false);
+        let (mut left, mut right, mut bottom) = (area.left(), area.right(), area.bottom());
+        for _ in 0..2 {
+            longest_row = longest_row.max(widest(&self.rows, up_and_down, height));
+            left = area.left() + AXIS + gutter(&self.rows) + longest_row + 8.0;
+            right = (area.right() - beside).max(left + 40.0);
+            let longest_column = widest(&self.columns, across, right - left);
+            upright |= longest_column + 8.0 > (right - left) / cells;
+            under = under.max(if upright { longest_column } else { line });
+            bottom = area.bottom() - AXIS - gutter(&self.columns) - under - 8.0;
+            height = (bottom - area.top() - 4.0).max(40.0);
+        }
         let plot = Rect::from_min_max(pos2(left, area.top() + 4.0), pos2(right, bottom.max(area.top() + 44.0)));
         Layout {
             plot,

@@ -7,8 +7,8 @@ use egui::{RichText, ScrollArea, Ui, Window};
 
 use super::action::Action;
 use super::app::HeadlightApp;
+use super::command::Command;
 use super::conversation::Loading;
-use super::file_dialog::Asks;
 use super::lang::tr;
 use super::notes::notices;
 use crate::engine::Progress;
@@ -64,25 +64,10 @@ impl HeadlightApp {
                     ui.separator();
                 }
             }
-            if let Some(model) = self.conversation.model() {
-                let help = tr!("Its shape, files, and what was found while it was read");
-                if ui.button(tr!("About %{a}", a = model.name)).on_hover_text(help).clicked() {
-                    actions.push(Action::ShowModel(true));
+            for command in [Command::AboutModel, Command::FetchModel, Command::OpenModel] {
+                if self.can(command) && command.button(ui, true, actions).clicked() {
                     ui.close();
                 }
-            }
-            if ui.button(tr!("Fetch a model…")).on_hover_text(tr!("From the Hugging Face hub, by its name")).clicked()
-            {
-                actions.push(Action::OpenHub);
-                ui.close();
-            }
-            if ui
-                .button(tr!("Open a folder…"))
-                .on_hover_text(tr!("A folder can be dropped onto the window as well"))
-                .clicked()
-            {
-                actions.push(Action::AskFile(Asks::OpenModel));
-                ui.close();
             }
         });
         if let Some(model) = self.conversation.model() {
@@ -211,16 +196,8 @@ fn describe(model: &ModelInfo) -> String {
 /// The menu of sessions.
 pub fn session_menu(ui: &mut Ui, actions: &mut Vec<Action>) {
     ui.menu_button(tr!("Session"), |ui| {
-        for (name, help, asks) in [
-            (tr!("Open…"), tr!("Read texts, edits and view from a file"), Asks::OpenSession),
-            (
-                tr!("Save…"),
-                tr!("Keep texts, edits and view in a file; the numbers are computed again from them"),
-                Asks::SaveSession,
-            ),
-        ] {
-            if ui.button(name).on_hover_text(help).clicked() {
-                actions.push(Action::AskFile(asks));
+        for command in [Command::OpenSession, Command::SaveSession] {
+            if command.button(ui, true, actions).clicked() {
                 ui.close();
             }
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use egui::{ScrollArea, Ui};
+use ndarray::Array2;
 
 use super::action::Action;
 use super::app::HeadlightApp;
@@ -23,7 +24,7 @@ impl HeadlightApp {
         match pane {
             Pane::Heads => self.show_heads(ui, run, actions),
             Pane::Edits => {
-                let furthest = self.movement_of(run).map(|moved| moved.iter().copied().fold(0.0, f32::max));
+                let furthest = movement_of(self.movement.as_ref(), run).map(furthest);
                 let can = (self.history.can_undo(), self.history.can_redo());
                 edits::list(ui, &self.surgery, can, self.pinned.as_ref().map(|pinned| &*pinned.run), furthest, actions);
             }
@@ -65,11 +66,6 @@ impl HeadlightApp {
         }
     }
 
-    /// How far each head moved from the plain run, where that is known of this run.
-    fn movement_of(&self, run: &Arc<Run>) -> Option<&ndarray::Array2<f32>> {
-        self.movement.as_ref().filter(|(of, _)| Arc::ptr_eq(of, run)).map(|(_, moved)| moved)
-    }
-
     fn show_output(&mut self, ui: &mut Ui, actions: &mut Vec<Action>) {
         let Some(ran) = self.conversation.ran() else { return };
         let outcome = self.conversation.nearest();
@@ -105,7 +101,7 @@ impl HeadlightApp {
         };
         let effects = ranking.map(|found| Numbers { values: found.values(), explain: &explain_effect, signed: true });
         let metrics = measured.map(|(_, _, values)| Numbers { values, explain: &explain_metric, signed: false });
-        let movement = self.movement.as_ref().filter(|(of, _)| Arc::ptr_eq(of, run)).map(|(_, moved)| moved);
+        let movement = movement_of(self.movement.as_ref(), run);
         let pinned = self.pinned.as_ref();
         let shown = Shown {
             run,
@@ -113,7 +109,7 @@ impl HeadlightApp {
             selection: &self.selection,
             surgery: &self.surgery,
             movement,
-            furthest: movement.map_or(0.0, |moved| moved.iter().copied().fold(0.0, f32::max)),
+            furthest: movement.map_or(0.0, furthest),
             numbers: effects.or(metrics),
             // Heads cannot be patched from another model.
             pinned: pinned.filter(|pinned| Arc::ptr_eq(&pinned.run.model, &run.model)).map(|pinned| &*pinned.run),
@@ -121,4 +117,14 @@ impl HeadlightApp {
         };
         self.grid.show(ui, &shown, actions);
     }
+}
+
+/// How far each head moved from the plain run, where that is known of this run.
+fn movement_of<'a>(known: Option<&'a (Arc<Run>, Array2<f32>)>, run: &Arc<Run>) -> Option<&'a Array2<f32>> {
+    known.filter(|(of, _)| Arc::ptr_eq(of, run)).map(|(_, moved)| moved)
+}
+
+/// How far the head that moved most did.
+fn furthest(moved: &Array2<f32>) -> f32 {
+    moved.iter().copied().fold(0.0, f32::max)
 }
