@@ -146,6 +146,27 @@ fn two_heads_are_compared_and_the_comparison_is_exported() {
 }
 
 #[test]
+fn a_run_that_is_pinned_is_compared_across_models() {
+    let mut stage = Stage::with_text("the cat sat");
+    click(&mut stage, Role::Button, "Layer 1, head 2");
+    click(&mut stage, Role::Button, "Pin run");
+    click(&mut stage, Role::Button, "scripted");
+    click(&mut stage, Role::Button, "multilingual-other");
+    // The other model has fewer heads, and a name of its own.
+    let other = headlight::run::ModelInfo {
+        name: "other".into(),
+        folder: "models/other".into(),
+        ..(*support::runs::model_info(1, 2)).clone()
+    };
+    stage.info = std::sync::Arc::new(other);
+    stage.play(); // the model
+    stage.play(); // then its text
+    open(&mut stage, "Compare");
+    assert!(stage.shows("A, 5 × 5") && stage.shows("B, 5 × 5") && stage.shows("A − B, 5 × 5"));
+    assert!(stage.shows("Jensen–Shannon divergence: 0.4"));
+}
+
+#[test]
 fn another_text_is_compared_by_the_words_that_both_have() {
     let mut stage = Stage::with_text("the cat sat");
     click(&mut stage, Role::Button, "Pin run");

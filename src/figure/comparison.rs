@@ -35,7 +35,9 @@ impl ComparisonFigure {
 
     /// The colours of the difference: 0 in the middle.
     pub fn difference(&self, found: &Comparison) -> Tint {
-        Tint::signed(found.greatest().max(1e-6), self.a.1.scale)
+        // What two passes of the same text differ by is no difference.
+        let greatest = found.greatest();
+        Tint::signed(if greatest < 1e-5 { 1.0 } else { greatest }, self.a.1.scale)
     }
 
     /// Draws the figure.

@@ -86,7 +86,13 @@ fn round_values(upper: f32) -> Vec<(f32, String)> {
     let values = plotters::coord::types::RangedCoordf32::from(0.0..upper).key_points(BoldPoints(7));
     let step = values.windows(2).map(|pair| pair[1] - pair[0]).fold(upper, f32::min);
     let decimals = (-step.log10().floor()).clamp(0.0, 8.0) as usize;
-    values.into_iter().map(|value| (value, format!("{value:.decimals$}"))).collect()
+    let label = |value: f32| match decimals {
+        // So many zeros would have no room beside the bar.
+        5.. if value != 0.0 => format!("{value:.0e}"),
+        5.. => "0".to_owned(),
+        _ => format!("{value:.decimals$}"),
+    };
+    values.into_iter().map(|value| (value, label(value))).collect()
 }
 
 /// The lower end, and powers of ten above it.

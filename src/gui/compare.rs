@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use egui::{Align2, ComboBox, DragValue, FontId, Rect, RichText, ScrollArea, Sense, Ui, pos2, vec2};
 
+use super::action::Action;
 use super::lang::tr;
 use super::marks;
 use super::matrix::{Canvas, Cell, Matrix, Side, Zoom, pixels};
 use super::notes::{reading_notes, view_name};
-use super::pins::segments;
+use super::pins::{Pin, segments};
 use crate::figure::{ComparisonFigure, Tint, axis, paint, paint_attention, printable, unit_labels};
 use crate::metrics::Comparison;
 use crate::run::{HeadId, Run, ViewSpec};
@@ -63,6 +64,8 @@ pub struct Offered<'a> {
     pub plain: Option<&'a Arc<Run>>,
     pub pinned: Option<&'a Arc<Run>>,
     pub view: &'a ViewSpec,
+    /// The token that is pinned, in the run that is shown.
+    pub held: Option<&'a Pin>,
 }
 
 impl Offered<'_> {
@@ -127,7 +130,7 @@ impl Compare {
         self.made.as_ref().map(|made| made.figure.clone())
     }
 
-    pub fn show(&mut self, ui: &mut Ui, offered: Offered<'_>) {
+    pub fn show(&mut self, ui: &mut Ui, offered: Offered<'_>, actions: &mut Vec<Action>) {
         ui.horizontal_wrapped(|ui| {
             pick(ui, "A", &mut self.a, &offered);
             ui.separator();
@@ -153,10 +156,10 @@ impl Compare {
         for note in notes(made) {
             ui.small(note);
         }
-        self.draw(ui);
+        self.draw(ui, &offered, actions);
     }
 
-    fn draw(&mut self, ui: &mut Ui) {
+    fn draw(&mut self, ui: &mut Ui, offered: &Offered<'_>, actions: &mut Vec<Action>) {
         let Some(made) = &self.made else { return };
         let (area, _) = ui.allocate_exact_size(ui.available_size().max(vec2(300.0, 200.0)), Sense::hover());
         let places = places(area);
@@ -205,17 +208,30 @@ impl Compare {
                 2 => (Vec::new(), Vec::new()),
                 _ => (segments(&run.input, &frame.rows), segments(&run.input, &frame.columns)),
             };
+            // A pin is a place in the text that is shown: another text has none.
+            let follows = run.input.tokens == offered.shown.input.tokens && (side < 2 || made.found.same_tokens);
+            let (row_pin, column_pin) = Pin::in_frame(offered.held.filter(|_| follows), frame);
             let bar =
                 if side == 2 { (&made.difference, tr!("Difference")) } else { (&made.weights, tr!(axis::WEIGHT)) };
             let matrix = Matrix {
                 name: &format!("{}, {} × {}", names[side], rows.len(), columns.len()),
                 texture,
-                rows: Side { title: tr!(axis::QUERY), labels: rows, segments: &row_segments, pinned: None },
-                columns: Side { title: tr!(axis::KEY), labels: columns, segments: &column_segments, pinned: None },
+                rows: Side { title: tr!(axis::QUERY), labels: rows, segments: &row_segments, pinned: row_pin },
+                columns: Side {
+                    title: tr!(axis::KEY),
+                    labels: columns,
+                    segments: &column_segments,
+                    pinned: column_pin,
+                },
                 bar: Some(bar),
                 pointed: self.pointed.and_then(|cell| made.to_side(cell, side)),
             };
             let touched = matrix.show(ui, inner, &mut self.zoom);
+            if follows {
+                actions.extend(touched.row.map(|row| Action::PinToken(Pin::Query(frame.rows[row].clone()))));
+                let key = touched.column.map(|column| Pin::Key(frame.columns[column].clone()));
+                actions.extend(key.map(Action::PinToken));
+            }
             if let Some(cell) = touched.cell {
                 pointed = made.shared_cell(cell, side);
                 if let Some(text) = made.explain(cell, side) {

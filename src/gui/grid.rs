@@ -12,10 +12,12 @@ use super::action::{Action, patterns};
 use super::edits::{self, Offer};
 use super::lang::tr;
 use super::marks;
+use super::pins::Pin;
 use super::share::{self, Copied};
 use super::surgery::Surgery;
 use super::thumbnails::Thumbnails;
 use crate::figure::Palette;
+use crate::metrics::Frame;
 use crate::run::{ColorMap, HeadId, HeadPattern, Run, ViewSpec};
 
 /// The grid with what it remembers between frames.
@@ -41,6 +43,8 @@ pub struct Shown<'a> {
     pub pinned: Option<&'a Run>,
     /// The head that was pinned with it.
     pub pinned_head: Option<HeadId>,
+    /// The token that is pinned.
+    pub held: Option<&'a Pin>,
 }
 
 /// A number for each head.
@@ -82,12 +86,19 @@ impl Grid {
                 let side = (cell.min_elem() - GAP) * ui.pixels_per_point();
                 actions.extend(self.thumbnails.wanted(ui, run, view, side).map(Action::PaintThumbnails));
             }
+            let ticks = shown
+                .held
+                .filter(|_| scale.is_none())
+                .map(|held| Ticks::of(held, &Frame::of(&run.input, view.reading)));
             headers(ui, area, cell, shown, actions);
             for head in HeadId::all(layers, heads) {
                 let corner = origin + vec2(head.head as f32, head.layer as f32) * cell;
                 let rect = Rect::from_min_size(corner, cell - Vec2::splat(GAP));
                 match shown.numbers.zip(scale.as_ref()) {
-                    None => self.thumbnails.draw(ui, rect, head),
+                    None => {
+                        self.thumbnails.draw(ui, rect, head);
+                        ticks.iter().for_each(|ticks| ticks.draw(ui, rect));
+                    }
                     Some((numbers, scale)) => {
                         draw_number(ui, rect, numbers.values[(head.layer, head.head)], numbers.signed, scale);
                     }
@@ -111,6 +122,37 @@ impl Grid {
                 });
             }
         });
+    }
+}
+
+/// Where a pinned token stands along the sides of a map, from 0 to 1.
+struct Ticks {
+    row: Option<f32>,
+    column: Option<f32>,
+}
+
+impl Ticks {
+    fn of(held: &Pin, frame: &Frame) -> Self {
+        let (row, column) = Pin::in_frame(Some(held), frame);
+        let share = |at: usize, of: usize| (at as f32 + 0.5) / of.max(1) as f32;
+        Self {
+            row: row.map(|row| share(row, frame.rows.len())),
+            column: column.map(|column| share(column, frame.columns.len())),
+        }
+    }
+
+    /// A tick at both ends of the token's row or column.
+    fn draw(&self, ui: &Ui, rect: Rect) {
+        let length = (rect.width().min(rect.height()) * 0.12).max(3.0);
+        let stroke = Stroke::new(2.0, marks::PIN);
+        if let Some(y) = self.row.map(|share| rect.top() + share * rect.height()) {
+            ui.painter().hline(rect.left()..=rect.left() + length, y, stroke);
+            ui.painter().hline(rect.right() - length..=rect.right(), y, stroke);
+        }
+        if let Some(x) = self.column.map(|share| rect.left() + share * rect.width()) {
+            ui.painter().vline(x, rect.top()..=rect.top() + length, stroke);
+            ui.painter().vline(x, rect.bottom() - length..=rect.bottom(), stroke);
+        }
     }
 }
 

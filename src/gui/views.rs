@@ -45,7 +45,8 @@ impl HeadlightApp {
             Pane::Compare => {
                 let plain = self.conversation.plain().filter(|plain| Arc::ptr_eq(&plain.model, &run.model));
                 let pinned = self.pinned.as_ref().map(|pinned| &pinned.run);
-                self.compare.show(ui, Offered { shown: run, plain, pinned, view: &view });
+                let held = self.held.as_ref();
+                self.compare.show(ui, Offered { shown: run, plain, pinned, view: &view, held }, actions);
             }
             Pane::Inside => {
                 let known = Known {
@@ -114,6 +115,7 @@ impl HeadlightApp {
             // Heads cannot be patched from another model.
             pinned: pinned.filter(|pinned| Arc::ptr_eq(&pinned.run.model, &run.model)).map(|pinned| &*pinned.run),
             pinned_head: pinned.map(|pinned| pinned.head),
+            held: self.held.as_ref(),
         };
         self.grid.show(ui, &shown, actions);
     }
