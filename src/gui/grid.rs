@@ -141,17 +141,14 @@ impl Ticks {
         }
     }
 
-    /// A tick at both ends of the token's row or column.
+    /// A tick at the side where a label would stand.
     fn draw(&self, ui: &Ui, rect: Rect) {
-        let length = (rect.width().min(rect.height()) * 0.12).max(3.0);
-        let stroke = Stroke::new(2.0, marks::PIN);
-        if let Some(y) = self.row.map(|share| rect.top() + share * rect.height()) {
-            ui.painter().hline(rect.left()..=rect.left() + length, y, stroke);
-            ui.painter().hline(rect.right() - length..=rect.right(), y, stroke);
+        let (length, stroke) = (5.0, Stroke::new(2.0, marks::PIN));
+        if let Some(share) = self.row {
+            ui.painter().hline(rect.left()..=rect.left() + length, rect.top() + share * rect.height(), stroke);
         }
-        if let Some(x) = self.column.map(|share| rect.left() + share * rect.width()) {
-            ui.painter().vline(x, rect.top()..=rect.top() + length, stroke);
-            ui.painter().vline(x, rect.bottom() - length..=rect.bottom(), stroke);
+        if let Some(share) = self.column {
+            ui.painter().vline(rect.left() + share * rect.width(), rect.bottom() - length..=rect.bottom(), stroke);
         }
     }
 }
