@@ -143,6 +143,10 @@ fn two_heads_are_compared_and_the_comparison_is_exported() {
     for text in ["A − B", "layer 0, head 0", "layer 1, head 1", "Jensen–Shannon"] {
         assert!(drawn.contains(text), "{text} is not in the figure");
     }
+    // What is behind another view is not what is exported.
+    open(&mut stage, "Map");
+    click(&mut stage, Role::Button, "Export…");
+    assert!(stage.shows("Export picture") && !stage.shows("Export comparison"));
 }
 
 #[test]

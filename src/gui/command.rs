@@ -338,7 +338,7 @@ impl HeadlightApp {
 
     /// What Export writes: the comparison where that is in front, else the map.
     fn exported(&self) -> Asks {
-        let comparison = panes::is_open(&self.layout, Pane::Compare) && self.compare.figure().is_some();
+        let comparison = panes::is_in_front(&self.layout, Pane::Compare) && self.compare.figure().is_some();
         if comparison { Asks::Comparison } else { Asks::Picture }
     }
 }

@@ -104,7 +104,7 @@ pub fn bring_forward(tree: &mut Tree<Pane>, pane: Pane) {
 pub fn place(tree: &Tree<Pane>, pane: Pane) -> Option<egui::Rect> {
     let tile = tree.tiles.find_pane(&pane)?;
     let holder = tree.tiles.parent_of(tile).unwrap_or(tile);
-    tree.tiles.rect(holder).filter(|_| is_open(tree, pane))
+    tree.tiles.rect(holder).filter(|_| is_in_front(tree, pane))
 }
 
 /// Closes a view; its place is kept.
@@ -114,9 +114,14 @@ pub fn hide(tree: &mut Tree<Pane>, pane: Pane) {
     }
 }
 
-/// Whether a view is shown: not closed, and not behind another one.
-pub fn is_open(tree: &Tree<Pane>, pane: Pane) -> bool {
+/// Whether a view is there, in front or behind another one: not closed.
+fn is_open(tree: &Tree<Pane>, pane: Pane) -> bool {
     tree.tiles.find_pane(&pane).is_some_and(|tile| tree.is_visible(tile))
+}
+
+/// Whether a view is seen: not closed, and not behind another one.
+pub fn is_in_front(tree: &Tree<Pane>, pane: Pane) -> bool {
+    tree.tiles.find_pane(&pane).is_some_and(|tile| tree.is_visible(tile) && tree.active_tiles().contains(&tile))
 }
 
 /// The menu of views.
