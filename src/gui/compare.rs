@@ -7,9 +7,10 @@ use egui::{Align2, ComboBox, DragValue, FontId, Rect, RichText, ScrollArea, Sens
 use super::action::Action;
 use super::lang::tr;
 use super::marks;
-use super::matrix::{Canvas, Cell, Matrix, Side, Zoom, pixels};
+use super::matrix::{Cell, Matrix, Side};
 use super::notes::{reading_notes, view_name};
 use super::pins::{Pin, segments};
+use super::zoom::{Canvas, Zoom, pixels};
 use crate::figure::{ComparisonFigure, Tint, axis, paint, paint_attention, printable, unit_labels};
 use crate::metrics::Comparison;
 use crate::run::{HeadId, Run, ViewSpec};

@@ -6,11 +6,12 @@ use egui::{Ui, vec2};
 
 use super::action::Action;
 use super::lang::tr;
-use super::matrix::{Canvas, Matrix, Side, Zoom, pixels};
+use super::matrix::{Matrix, Side};
 use super::notes::{reading_notes, view_name};
 use super::pins::{Pin, segments};
 use super::read_map::ReadMap;
 use super::share::{self, Copied};
+use super::zoom::{Canvas, Zoom, pixels};
 use crate::figure::{axis, paint_attention};
 use crate::metrics::{Frame, Unit};
 use crate::run::{Crop, Edit, Intervention, Run, TokenChoice, TokenRange, ViewSpec};

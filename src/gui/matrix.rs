@@ -3,73 +3,15 @@
 use std::ops::Range;
 
 use egui::{
-    Align2, Color32, ColorImage, CursorIcon, FontId, Pos2, Rect, Response, Sense, Stroke, StrokeKind, TextureHandle,
-    TextureId, TextureOptions, Ui, Vec2, WidgetInfo, pos2, vec2,
+    Align2, Color32, CursorIcon, FontId, Pos2, Rect, Response, Sense, Stroke, StrokeKind, TextureId, Ui, WidgetInfo,
+    pos2, vec2,
 };
 
 use super::lang::tr;
 use super::marks;
 use super::words::Word;
-use crate::figure::{Cells, Tint, every_nth};
-
-/// The part of a matrix that is in view, of 0 to 1 along both sides.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Zoom(Rect);
-
-impl Default for Zoom {
-    fn default() -> Self {
-        Self(Rect { min: Pos2::ZERO, max: pos2(1.0, 1.0) })
-    }
-}
-
-impl Zoom {
-    pub fn is_whole(self) -> bool {
-        self == Self::default()
-    }
-
-    /// How much larger cells are than with the whole matrix in view.
-    pub fn factor(self) -> f32 {
-        1.0 / self.0.width()
-    }
-
-    /// The rows or columns in view of so many: those that are seen at all.
-    pub fn rows(self, count: usize) -> Range<usize> {
-        part(self.0.top(), self.0.bottom(), count)
-    }
-
-    pub fn columns(self, count: usize) -> Range<usize> {
-        part(self.0.left(), self.0.right(), count)
-    }
-
-    fn navigate(&mut self, ui: &Ui, response: &Response, plot: Rect, most: usize) {
-        if response.double_clicked() {
-            *self = Self::default();
-            return;
-        }
-        if response.dragged() {
-            self.0 = self.0.translate(-(response.drag_delta() / plot.size() * self.0.size()));
-        }
-        if let Some(pointer) = response.hover_pos() {
-            let (scrolled, pinched) = ui.input(|input| (input.smooth_scroll_delta().y, input.zoom_delta()));
-            let factor = (scrolled / 240.0).exp() * pinched;
-            if factor != 1.0 {
-                // At least four cells stay in view.
-                let least = (4.0 / most.max(4) as f32).min(1.0);
-                let side = (self.0.width() / factor).clamp(least, 1.0);
-                let at = (pointer - plot.min) / plot.size();
-                let fixed = self.0.min + at * self.0.size();
-                self.0 = Rect::from_min_size(fixed - at * side, Vec2::splat(side));
-            }
-        }
-        let room = vec2(1.0, 1.0) - self.0.size();
-        let corner = self.0.min.to_vec2().clamp(Vec2::ZERO, room.max(Vec2::ZERO));
-        self.0 = Rect::from_min_size(corner.to_pos2(), self.0.size());
-    }
-}
-
-fn part(from: f32, to: f32, count: usize) -> Range<usize> {
-    (from * count as f32 + 0.001) as usize..((to * count as f32 - 0.001).ceil() as usize).min(count)
-}
+use super::zoom::Zoom;
+use crate::figure::{Tint, every_nth};
 
 /// A row and a column.
 pub type Cell = (usize, usize);
@@ -130,7 +72,7 @@ struct Layout {
 }
 
 impl Matrix<'_> {
-    /// Draws it into `area`. Its pixels must be those that `zoom` needs: see [`pixels`].
+    /// Draws it into `area`. Its pixels must be those that `zoom` needs: see [`super::zoom::pixels`].
     pub fn show(&self, ui: &mut Ui, area: Rect, zoom: &mut Zoom) -> Touched {
         let layout = self.layout(ui, area, *zoom);
         let plot = layout.plot;
@@ -359,45 +301,6 @@ impl Side<'_> {
 fn between(ui: &Ui, ends: [Pos2; 2]) {
     ui.painter().line_segment(ends, Stroke::new(3.0, Color32::from_white_alpha(200)));
     ui.painter().line_segment(ends, Stroke::new(1.0, Color32::from_black_alpha(200)));
-}
-
-/// The texture that a matrix's cells are painted on.
-#[derive(Default)]
-pub struct Canvas {
-    /// The most pixels along a side that it was painted with.
-    painted: Option<usize>,
-    texture: Option<TextureHandle>,
-}
-
-impl Canvas {
-    /// What is to be shown has changed: it is painted again.
-    pub fn clear(&mut self) {
-        self.painted = None;
-    }
-
-    /// The texture with at most so many pixels along a side, painted if it is not yet.
-    pub fn texture(&mut self, ui: &Ui, most: usize, paint: impl FnOnce(usize) -> Cells) -> TextureId {
-        if self.painted != Some(most) {
-            let cells = paint(most);
-            let image = ColorImage::from_rgb([cells.width, cells.height], &cells.rgb);
-            match &mut self.texture {
-                Some(texture) => texture.set(image, TextureOptions::NEAREST),
-                None => self.texture = Some(ui.ctx().load_texture("cells", image, TextureOptions::NEAREST)),
-            }
-            self.painted = Some(most);
-        }
-        self.texture.as_ref().map_or_else(TextureId::default, TextureHandle::id)
-    }
-}
-
-/// How many pixels along a side a matrix of so many cells is painted with, where it takes `side` points of the screen.
-pub fn pixels(ui: &Ui, side: f32, zoom: Zoom, cells: usize) -> usize {
-    // In steps, so that resizing and zooming do not paint anew for each pixel; beyond 4096 cells along a side, or what the
-    // graphics card takes, neighbours are pooled at any zoom.
-    let pixels = side * ui.pixels_per_point() * zoom.factor();
-    let limit = ui.input(|input| input.max_texture_side).clamp(128, 4096);
-    let most = ((pixels / 128.0) as usize * 128).clamp(128, limit);
-    if most >= cells { usize::MAX } else { most }
 }
 
 /// Every n-th row or column of those in view, counted from the first so that labels stand still while the picture is

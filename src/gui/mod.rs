@@ -45,6 +45,7 @@ mod tour;
 mod views;
 mod words;
 mod workshop;
+mod zoom;
 
 pub use app::{HeadlightApp, Opening};
 pub use start::{OpenError, Theme, open};
