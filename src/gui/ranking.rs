@@ -48,28 +48,33 @@ impl Ranking {
     pub fn describe(&self) -> String {
         let texts = match self.examples().len() {
             1 => String::new(),
-            count => format!(", mean over {count} texts"),
+            count => tr!(", mean over %{count} texts", count = count),
         };
         match self {
             Self::LeaveOneOut(found) => {
                 let (mean, deviation) = found.random_head();
-                let target = found.spec.target.describe();
-                let so_far = if found.effect.iter().any(|effect| effect.is_nan()) { ", the layers so far" } else { "" };
-                let verb = if found.spec.target.is_cost() { "falls by" } else { "loses" };
-                format!(
-                    "what the {target} {verb} without each head{texts}{so_far}; a head at random: {mean:+.4} ± {deviation:.4}"
-                )
+                let target = target_name(&found.spec.target);
+                let under_way = found.effect.iter().any(|effect| effect.is_nan());
+                let so_far = if under_way { tr!(", the layers so far") } else { "" };
+                let (mean, deviation) = (format!("{mean:+.4}"), format!("{deviation:.4}"));
+                let what = match found.spec.target.is_cost() {
+                    true => tr!("what the %{target} falls by without each head", target = target),
+                    false => tr!("what the %{target} loses without each head", target = target),
+                };
+                let random = tr!("; a head at random: %{mean} ± %{deviation}", mean = mean, deviation = deviation);
+                format!("{what}{texts}{so_far}{random}")
             }
             Self::Gradient(found) => {
                 let silent = match found.silent.as_slice() {
                     [] => String::new(),
                     layers => {
                         let layers: Vec<String> = layers.iter().map(usize::to_string).collect();
-                        format!("; no signal in layer {}", layers.join(", "))
+                        tr!("; no signal in layer %{a}", a = layers.join(", "))
                     }
                 };
-                let target = found.spec.target.describe();
-                format!("how sensitive the {target} is to each head, scaled in each layer{texts}{silent}")
+                let target = target_name(&found.spec.target);
+                let what = tr!("how sensitive the %{target} is to each head, scaled in each layer", target = target);
+                format!("{what}{texts}{silent}")
             }
         }
     }
@@ -82,14 +87,30 @@ impl Ranking {
                 let interval = found.interval.as_ref().and_then(|interval| interval.get(at));
                 let interval = interval.map_or(String::new(), |half| format!(" ± {half:.5} (95 %)"));
                 let effect = found.effect.get(at).copied().unwrap_or(0.0);
-                format!("effect {effect:+.5}{interval}: what the target loses without this head")
+                let effect = format!("{effect:+.5}{interval}");
+                tr!("effect %{effect}: what the target loses without this head", effect = effect)
             }
             Self::Gradient(found) => {
                 let (scaled, raw) = (found.normalized.get(at), found.raw.get(at));
                 let number = |value: Option<&f32>| value.copied().unwrap_or(0.0);
-                format!("importance {:.4}, mean |gradient| {:.3e}", number(scaled), number(raw))
+                let (scaled, raw) = (format!("{:.4}", number(scaled)), format!("{:.3e}", number(raw)));
+                tr!("importance %{scaled}, mean |gradient| %{raw}", scaled = scaled, raw = raw)
             }
         }
+    }
+}
+
+/// What is measured, in the language of the window.
+fn target_name(target: &Target) -> String {
+    match target {
+        Target::Own => tr!("cosine with the plain vector").to_owned(),
+        Target::Similarity => tr!("similarity of the pair").to_owned(),
+        Target::Class(name) => tr!("probability of %{name}", name = name),
+        Target::Word { token, piece } => {
+            tr!("probability of “%{piece}” at token %{token}", piece = piece, token = token)
+        }
+        Target::Loss => tr!("loss (nats)").to_owned(),
+        Target::Accuracy => tr!("accuracy").to_owned(),
     }
 }
 
@@ -133,7 +154,7 @@ pub fn row(ui: &mut Ui, state: &State<'_>, actions: &mut Vec<Action>) {
             actions.push(Action::ShowEffects(shown));
         }
         if state.shown {
-            let stale = if state.stale { ", of an earlier text" } else { "" };
+            let stale = if state.stale { tr!(", of an earlier text") } else { "" };
             ui.label(RichText::new(format!("{}{stale}", outcome.describe())).weak());
         }
     });
