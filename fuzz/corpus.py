@@ -157,6 +157,7 @@ def tokenizers():
         "refused-merge": json.dumps({"version": "1.0", "model": bpe | {"merges": ["a c"]}}),
         "refused-long-merge": json.dumps({"version": "1.0", "model": bpe | {"vocab": {"a": 0, "b": 1, "": 2}}}),
         "refused-prefix": json.dumps({"version": "1.0", "model": bpe | {"continuing_subword_prefix": "###"}}),
+        "refused-trailing": json.dumps({"version": "1.0", "model": bpe | {"continuing_subword_prefix": "###"}}) + "[",
         "refused-unknown": json.dumps({"version": "1.0", "model": unigram | {"unk_id": 9}}),
         "refused-utf8": b'{"version": "\xff"}',
     })  # fmt: skip

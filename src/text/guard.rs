@@ -42,10 +42,15 @@ enum Merge {
 pub fn check_json(bytes: &[u8]) -> Result<(), String> {
     // Most tokenizers have none, and some have a quarter of a million pieces that need not be read twice.
     let has_merges = bytes.windows(8).any(|part| part == b"\"merges\"");
-    let Some(model) =
-        has_merges.then(|| serde_json::from_slice::<Whole>(bytes).ok()).flatten().map(|whole| whole.model)
-    else {
+    if !has_merges {
         return Ok(());
+    }
+    let model = match serde_json::from_slice::<Whole>(bytes) {
+        Ok(whole) => whole.model,
+        // It is shaped otherwise.
+        Err(error) if error.is_data() => return Ok(()),
+        // The library would build the model before it came to the fault.
+        Err(error) => return Err(error.to_string()),
     };
     let Some(vocabulary) = model.vocab.as_object() else { return Ok(()) };
     let prefix = model.continuing_subword_prefix.as_deref().unwrap_or_default();
