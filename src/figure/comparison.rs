@@ -9,7 +9,7 @@ use super::heatmap::Heading;
 use super::labels::{reading_notes, shorten, unit_labels, view_name};
 use super::panel::{Area, INK, NOTE, Panel, fit, text};
 use super::{FigureError, Svg, Tint, axis, printable};
-use crate::metrics::{Comparison, upper};
+use crate::metrics::{Compared, Comparison, Frame, upper};
 use crate::run::{Run, ViewSpec};
 
 /// A figure of A, B and A − B, 18 × 7 inches. A unit of its sizes is a hundredth of an inch.
@@ -26,11 +26,24 @@ const PANEL_TITLE: f32 = 22.0;
 impl ComparisonFigure {
     /// The colours of both maps: the same for A and B, up to the greater of their largest weights.
     pub fn weights(&self, found: &Comparison) -> Tint {
-        let top = |(run, view): &(Arc<Run>, ViewSpec), side: &crate::metrics::Compared| {
+        let top = |(run, view): &(Arc<Run>, ViewSpec), side: &Compared| {
             upper(&run.attention, &side.frame, view, side.map.view())
         };
         let view = &self.a.1;
         Tint::new(view.colors, top(&self.a, &found.a).max(top(&self.b, &found.b)), view.scale)
+    }
+
+    /// Labels of rows and of columns, of A, B and their difference.
+    pub fn labels(&self, found: &Comparison) -> [[Vec<String>; 2]; 3] {
+        let side = |(run, _): &(Arc<Run>, ViewSpec), frame: &Frame| {
+            [unit_labels(&run.input, &frame.rows), unit_labels(&run.input, &frame.columns)]
+        };
+        let (of_a, of_b) = (side(&self.a, &found.a.frame), side(&self.b, &found.b.frame));
+        let shared = [
+            found.rows.iter().map(|(row, _)| of_a[0][*row].clone()).collect(),
+            found.columns.iter().map(|(column, _)| of_a[1][*column].clone()).collect(),
+        ];
+        [of_a, of_b, shared]
     }
 
     /// The colours of the difference: 0 in the middle.
@@ -60,15 +73,7 @@ impl ComparisonFigure {
             width: width - 16.0,
             height: rest.height - PANEL_TITLE,
         };
-        let side = |run: &Run, frame: &crate::metrics::Frame| {
-            [unit_labels(&run.input, &frame.rows), unit_labels(&run.input, &frame.columns)]
-        };
-        let of_a = side(&self.a.0, &found.a.frame);
-        let shared = [
-            found.rows.iter().map(|(row, _)| of_a[0][*row].clone()).collect(),
-            found.columns.iter().map(|(column, _)| of_a[1][*column].clone()).collect(),
-        ];
-        let of_b = side(&self.b.0, &found.b.frame);
+        let [of_a, of_b, shared] = self.labels(&found);
         let panels = [
             Panel::new(place(0), found.a.map.view(), of_a, &weights, axis::WEIGHT, true)?,
             Panel::new(place(1), found.b.map.view(), of_b, &weights, axis::WEIGHT, true)?,

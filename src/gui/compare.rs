@@ -11,7 +11,7 @@ use super::matrix::{Cell, Matrix, Side};
 use super::notes::{reading_notes, view_name};
 use super::pins::{Pin, segments};
 use super::zoom::{Canvas, Zoom, pixels};
-use crate::figure::{ComparisonFigure, Tint, axis, paint, paint_attention, printable, unit_labels};
+use crate::figure::{ComparisonFigure, Tint, axis, paint, paint_attention, printable};
 use crate::metrics::Comparison;
 use crate::run::{HeadId, Run, ViewSpec};
 
@@ -99,19 +99,10 @@ impl Made {
     fn of(a: (Arc<Run>, ViewSpec), b: (Arc<Run>, ViewSpec)) -> Option<Self> {
         let found = Comparison::of((&a.0, &a.1), (&b.0, &b.1)).ok()?;
         let figure = ComparisonFigure { a, b };
-        let ComparisonFigure { a, b } = &figure;
-        let labels_of = |run: &Run, frame: &crate::metrics::Frame| {
-            [unit_labels(&run.input, &frame.rows), unit_labels(&run.input, &frame.columns)]
-        };
-        let (of_a, of_b) = (labels_of(&a.0, &found.a.frame), labels_of(&b.0, &found.b.frame));
-        let shared = [
-            found.rows.iter().map(|(row, _)| of_a[0][*row].clone()).collect(),
-            found.columns.iter().map(|(column, _)| of_a[1][*column].clone()).collect(),
-        ];
         Some(Self {
             weights: figure.weights(&found),
             difference: figure.difference(&found),
-            labels: [of_a, of_b, shared],
+            labels: figure.labels(&found),
             figure,
             found,
         })

@@ -108,8 +108,7 @@ impl Heatmap {
             }
         }
         let entries = [Copied::Picture, Copied::Row(self.menu_row), Copied::Command];
-        let as_shown = self.as_shown(run, view);
-        touched.response.context_menu(|ui| share::menu(ui, &as_shown, &entries, actions));
+        touched.response.context_menu(|ui| share::menu(ui, &self.as_shown(run, view), &entries, actions));
         if let Some(text) = touched.cell.and_then(|cell| read.explain(cell)) {
             touched.response.on_hover_text_at_pointer(text);
         }

@@ -3,8 +3,8 @@ use std::any::Any;
 use tch::{Kind, Tensor};
 
 use crate::engine::{Experiment, Progress};
-use crate::model::{Batch, Model, ModelError, Plan, Probe, Projections, Site, Sources, Surgery};
-use crate::run::{HeadId, Recipe};
+use crate::model::{Batch, Model, ModelError, Plan, Probe, Projections, Site, Sources, Surgery, plain};
+use crate::run::{HeadId, Recipe, RunError, Scale};
 
 /// How one weight of a map comes to be: that of a head between two tokens.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,16 +55,10 @@ impl CellOrigin {
     /// What the row becomes without the division by √d.
     pub fn undivided(&self) -> Vec<f32> {
         let scores: Vec<f32> = (0..self.scores.len()).map(|key| self.products[key] + self.beside(key)).collect();
-        softmax(&scores)
+        // A row whose edges are all cut attends to nothing.
+        let nothing = scores.iter().all(|score| *score == f32::NEG_INFINITY);
+        if nothing { vec![0.0; scores.len()] } else { Scale::Softmax.apply(&scores) }
     }
-}
-
-fn softmax(scores: &[f32]) -> Vec<f32> {
-    let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let powers: Vec<f32> =
-        scores.iter().map(|score| if most.is_finite() { (score - most).exp() } else { 0.0 }).collect();
-    let sum: f32 = powers.iter().sum();
-    powers.iter().map(|power| if sum > 0.0 { power / sum } else { 0.0 }).collect()
 }
 
 /// Keeps what is needed of one layer.
@@ -82,7 +76,7 @@ impl Probe for Watch {
         if layer != self.spec.head.layer {
             return Ok(());
         }
-        self.place = made.place(self.spec.head.head).ok_or(crate::run::RunError::PrunedHead(self.spec.head))?;
+        self.place = made.place(self.spec.head.head).ok_or(RunError::PrunedHead(self.spec.head))?;
         let own = |x: &Tensor| x.f_select(0, 0)?.f_select(0, self.place)?.f_contiguous();
         self.projections = Some([own(made.query)?, own(made.key)?, own(made.value)?]);
         Ok(())
@@ -102,10 +96,6 @@ impl Probe for Watch {
         }
         Ok(tensor)
     }
-}
-
-fn plain(tensor: &Tensor) -> Result<Vec<f32>, ModelError> {
-    Ok(Vec::try_from(&tensor.f_contiguous()?.f_to_kind(Kind::Float)?.f_view([-1])?)?)
 }
 
 impl Experiment for Inside {

@@ -132,7 +132,7 @@ pub(super) fn cube(values: Vec<f32>, shape: (usize, usize, usize)) -> Result<Arc
 }
 
 /// A tensor's numbers in row-major order.
-pub(super) fn plain(tensor: &Tensor) -> Result<Vec<f32>, ModelError> {
+pub(crate) fn plain(tensor: &Tensor) -> Result<Vec<f32>, ModelError> {
     let tensor = tensor.f_to_kind(Kind::Float)?.f_to_device(Device::Cpu)?.f_contiguous()?;
     let count = tensor.numel();
     let mut values = Vec::with_capacity(count);

@@ -31,6 +31,7 @@ mod tasks;
 
 pub use batch::Batch;
 pub use capture::Capture;
+pub(crate) use capture::plain;
 pub use config::{Activation, Config, Problem};
 pub use encoder::Encoder;
 pub use error::ModelError;
