@@ -109,6 +109,11 @@ fn print(text: &str) {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
 }
 
+/// A number in a cell of a table; the cell of one that is infinite or none is empty.
+fn cell(number: f32) -> String {
+    if number.is_finite() { number.to_string() } else { String::new() }
+}
+
 /// Tells the reader something that is no result.
 fn note(text: &str) {
     eprintln!("headlight: note: {text}");
