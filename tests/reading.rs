@@ -5,8 +5,11 @@ mod support;
 
 use std::sync::Arc;
 
+use headlight::figure::HeatmapFigure;
 use headlight::metrics::{Comparison, Frame, HeadMetric, read_view, upper};
-use headlight::run::{HeadId, MapRange, PoolBy, Pooled, Reading, Run, Segments, Specials, Texts, Units, ViewSpec};
+use headlight::run::{
+    HeadId, MapRange, ModelInfo, PoolBy, Pooled, Reading, Run, Segments, Specials, Texts, Units, ViewSpec,
+};
 use support::runs::{model_info, run_of, run_with};
 
 /// “[CLS] play ##ing cats [SEP]”, in which the weights of row i are 1, 2, 3, 4, 5 of 15.
@@ -24,7 +27,7 @@ fn pieces() -> Run {
 fn read(run: &Run, reading: Reading) -> (Frame, ndarray::Array2<f32>) {
     let frame = Frame::of(&run.input, reading);
     let view = ViewSpec { reading, ..ViewSpec::default() };
-    let map = read_view(&run.attention, &frame, &view).unwrap().into_owned();
+    let map = read_view(&run, &frame, &view).unwrap().into_owned();
     (frame, map)
 }
 
@@ -66,8 +69,8 @@ fn heads_are_pooled_and_ranges_are_those_of_what_is_read() {
     let heads = vec![HeadId::new(0, 0), HeadId::new(0, 1)];
     let view = |by| ViewSpec { pooled: Some(Pooled { by, heads: heads.clone() }), ..ViewSpec::default() };
     let maps = heads.iter().map(|head| run.attention.head(*head).unwrap()).collect::<Vec<_>>();
-    let mean = read_view(&run.attention, &frame, &view(PoolBy::Mean)).unwrap().into_owned();
-    let most = read_view(&run.attention, &frame, &view(PoolBy::Max)).unwrap().into_owned();
+    let mean = read_view(&run, &frame, &view(PoolBy::Mean)).unwrap().into_owned();
+    let most = read_view(&run, &frame, &view(PoolBy::Max)).unwrap().into_owned();
     for at in [(0, 0), (1, 2), (4, 3)] {
         assert!((mean[at] - (maps[0][at] + maps[1][at]) / 2.0).abs() < 1e-6);
         assert_eq!(most[at], maps[0][at].max(maps[1][at]));
@@ -167,7 +170,7 @@ fn measures_are_defined_where_weights_are_not_finite() {
         assert_eq!(upper(&one.attention, &frame, &view, map(&one, 0).view()), whole_upper(&map(&one, 0)));
         for pooled in ["mean:0.0,0.1", "max:0.0,0.1", "max:0.1,0.0"] {
             let view = ViewSpec { pooled: Some(pooled.parse().unwrap()), ..view.clone() };
-            let shown = read_view(&one.attention, &frame, &view).unwrap();
+            let shown = read_view(&one, &frame, &view).unwrap();
             // The greater of −∞ and a number is that number.
             let hidden = number == f32::NEG_INFINITY && pooled.starts_with("max");
             assert_eq!(shown[[3, 2]].is_finite(), hidden, "{pooled} of {number}");
@@ -183,4 +186,45 @@ fn measures_are_defined_where_weights_are_not_finite() {
 
 fn whole_upper(map: &ndarray::Array2<f32>) -> f32 {
     map.iter().copied().filter(|weight| weight.is_finite()).fold(0.0, f32::max)
+}
+
+#[test]
+fn heads_that_say_nothing_are_left_out_of_several_and_named() {
+    let texts = Arc::new(Texts::single("a b c"));
+    let info = model_info(1, 4);
+    let pruned = ModelInfo { pruned: [HeadId::new(0, 1)].into(), ..(*info).clone() };
+    let mut run = run_of(&Arc::new(pruned), &texts);
+    let mut weights = run.attention.layer(0).unwrap().as_ref().clone();
+    weights.index_axis_mut(ndarray::Axis(0), 1).fill(0.0);
+    run.attention = headlight::run::AttentionMaps::from_layers(vec![Arc::new(weights)]).unwrap();
+    run.edits = ["0.2=zero", "0.3=zero", "0.3=mean"].map(|edit| edit.parse().unwrap()).to_vec();
+    let head = |head| run.attention.head(HeadId::new(0, head)).unwrap().to_owned();
+    let shown = |pooled: &str| {
+        let view = ViewSpec { pooled: Some(pooled.parse().unwrap()), ..ViewSpec::default() };
+        let frame = Frame::of(&run.input, view.reading);
+        let map = read_view(&run, &frame, &view).unwrap().into_owned();
+        (map, HeatmapFigure::new(&run, &view).draw().unwrap().as_str().to_owned())
+    };
+    for (pooled, wanted, name, note) in [
+        ("mean:0.0,0.1", head(0), "mean of heads 0.0", Some("left out: 0.1 (pruned)")),
+        ("max:0.1,0.0,0.2", head(0), "max of heads 0.0", Some("left out: 0.1 (pruned), 0.2 (off)")),
+        // Its mean takes the place of nothing: 0.3 is not off.
+        ("mean:0.0,0.3", (head(0) + head(3)) / 2.0, "mean of heads 0.0, 0.3", None),
+        (
+            "mean:0.1,0.2",
+            head(0) * 0.0,
+            "mean of heads 0.1, 0.2",
+            Some("left out: 0.1 (pruned), 0.2 (off): no head is left"),
+        ),
+    ] {
+        let (map, figure) = shown(pooled);
+        assert!((map - wanted).iter().all(|apart| apart.abs() < 1e-6), "{pooled}");
+        assert!(figure.contains(&format!("{name}\n")) || figure.contains(&format!("{name}<")), "{pooled}: {name}");
+        assert_eq!(note.is_some(), figure.contains("left out"), "{pooled}");
+        assert!(note.is_none_or(|note| figure.contains(note)), "{pooled}: {note:?}");
+        assert!(!figure.contains("grey rows"), "{pooled}: no row is grey for its edges");
+    }
+    let view = ViewSpec { head: HeadId::new(0, 1), ..ViewSpec::default() };
+    let figure = HeatmapFigure::new(&run, &view).draw().unwrap();
+    assert!(figure.as_str().contains("head 0.1 is pruned") && !figure.as_str().contains("edges are cut"));
 }

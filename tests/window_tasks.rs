@@ -283,13 +283,7 @@ fn a_pruning_curve_is_drawn_with_its_stop_rule_and_acted_on() {
     stage.send(Response::Done { id: request.id, outcome: Outcome::Experiment(Box::new(curve())) });
     assert!(stage.shows("2 of 6 heads can go"), "within 1 %");
     assert!(stage.shows("what the cosine with the plain vector loses"), "the ranking colours the grid");
-    for _ in 0..600 {
-        stage.harness.step();
-        if stage.harness.query_by_label("Pruning curves").is_some() {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    stage.finish_work();
     stage.harness.get_by_role_and_label(Role::Image, "Pruning curves");
     stage.harness.get_by_label("Switch these off").click();
     assert_eq!(stage.operate(), ["0.2=zero", "1.0=zero"]);

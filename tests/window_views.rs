@@ -237,10 +237,7 @@ fn the_grid_is_coloured_by_a_metric() {
     let mut stage = Stage::with_text("the cat sat");
     choose(&mut stage, "Colour by", "previous token");
     stage.until("the weight on the token before");
-    for _ in 0..40 {
-        stage.harness.step();
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    stage.finish_work();
     // Head 0.1 looks one token away: 4 of 5 queries have one before them.
     let head = stage.harness.get_by_role_and_label(Role::Button, "Layer 0, head 1").rect().center();
     stage.harness.hover_at(head);

@@ -103,7 +103,7 @@ impl ComparisonFigure {
         let edits: Vec<String> = run.edits.iter().map(|edit| printable(&edit.to_string())).collect();
         let edited =
             if edits.is_empty() { String::new() } else { format!(", edited: {}", shorten(&edits.join(", "), 60)) };
-        format!("{}, {}{edited}", printable(&run.model.name), view_name(view))
+        format!("{}, {}{edited}", printable(&run.model.name), view_name(&run.as_drawn(view)))
     }
 
     fn notes(&self, found: &Comparison, total: f32) -> Result<Vec<String>, FigureError> {
@@ -116,9 +116,15 @@ impl ComparisonFigure {
         let mut notes = vec![texts];
         let over = if found.same_tokens { "mean over rows" } else { "mean over shared rows, renormalised" };
         notes.push(format!("Jensen–Shannon divergence, {over}: {total:.4} nats"));
-        let reading = reading_notes(&self.a.1);
-        if !reading.is_empty() {
-            notes.push(reading.join("; "));
+        let [of_a, of_b] = [&self.a, &self.b].map(|(run, view)| reading_notes(run, view).join("; "));
+        match of_a == of_b {
+            true => notes.extend(Some(of_a).filter(|note| !note.is_empty())),
+            false => notes.extend(
+                [("A", of_a), ("B", of_b)]
+                    .into_iter()
+                    .filter(|(_, note)| !note.is_empty())
+                    .map(|(name, note)| format!("{name}: {note}")),
+            ),
         }
         for (name, (run, _)) in [("A", &self.a), ("B", &self.b)] {
             notes.extend(run.not_finite_notice().map(|notice| format!("{name}: {notice}")));

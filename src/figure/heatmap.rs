@@ -1,6 +1,6 @@
 //! One head's attention as a figure: cells, token labels, axis titles, colour bar, title.
 
-use ndarray::s;
+use ndarray::{ArrayView2, s};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
@@ -40,7 +40,7 @@ impl<'a> HeatmapFigure<'a> {
     /// [`FigureError::Run`] if the model has no such head.
     pub fn draw(&self) -> Result<Svg, FigureError> {
         let frame = Frame::of(&self.run.input, self.view.reading);
-        let map = read_view(&self.run.attention, &frame, self.view)?;
+        let map = read_view(self.run, &frame, self.view)?;
         let upper = upper(&self.run.attention, &frame, self.view, map.view());
         let tint = Tint::new(self.view.colors, upper, self.view.scale).over(map.iter());
         let crop = self.crop(&frame)?;
@@ -48,7 +48,7 @@ impl<'a> HeatmapFigure<'a> {
             unit_labels(&self.run.input, &frame.rows[crop.queries.range()]),
             unit_labels(&self.run.input, &frame.columns[crop.keys.range()]),
         ];
-        let heading = Heading { title: self.title(), notes: self.notes()?, size: (self.width, self.height) };
+        let heading = Heading { title: self.title(), notes: self.notes(map.view())?, size: (self.width, self.height) };
         let shown = map.slice(s![crop.queries.range(), crop.keys.range()]);
         let panel = Panel::new(heading.rest(), shown, labels, &tint, axis::WEIGHT, true)?;
         heading.draw_with(&[panel], |_| Ok(()))
@@ -62,10 +62,10 @@ impl<'a> HeatmapFigure<'a> {
     }
 
     fn title(&self) -> String {
-        format!("{}: {}", printable(&self.run.model.name), view_name(self.view))
+        format!("{}: {}", printable(&self.run.model.name), view_name(&self.run.as_drawn(self.view)))
     }
 
-    fn notes(&self) -> Result<Vec<String>, FigureError> {
+    fn notes(&self, map: ArrayView2<'_, f32>) -> Result<Vec<String>, FigureError> {
         let texts = &self.run.input.texts;
         let text = match &texts.b {
             Some(b) => format!("{} │ {b}", texts.a),
@@ -75,14 +75,17 @@ impl<'a> HeatmapFigure<'a> {
         let quoted = (!text.is_empty()).then(|| shorten(&printable(&text), 200));
         let edits: Vec<String> = self.run.edits.iter().map(|edit| printable(&edit.to_string())).collect();
         let edits = (!edits.is_empty()).then(|| format!("edited: {}", edits.join(", ")));
-        let mut maps = self.view.heads().iter().map(|head| self.run.attention.head(*head));
-        let dead = maps.any(|map| map.is_ok_and(|map| map.rows().into_iter().any(|row| row.sum() == 0.0)));
-        let dead = dead.then(|| "grey rows attend to nothing: all their edges are cut".to_owned());
+        let says_nothing = self.view.heads().iter().all(|head| self.run.silence(*head).is_some());
+        let dead = map.rows().into_iter().any(|row| row.iter().all(|weight| *weight == 0.0)) && !says_nothing;
+        let dead = dead.then(|| match self.view.reading.is_all() {
+            true => "grey rows attend to nothing: all their edges are cut".to_owned(),
+            false => "grey rows attend to nothing that is shown".to_owned(),
+        });
         let lacking = self.run.not_finite_notice();
         let part = self.view.crop.map(|crop| {
             format!("queries {} and keys {} of {} tokens", crop.queries, crop.keys, self.run.attention.tokens())
         });
-        let reading = reading_notes(self.view);
+        let reading = reading_notes(self.run, self.view);
         let reading = (!reading.is_empty()).then(|| reading.join("; "));
         let notes = quoted
             .into_iter()

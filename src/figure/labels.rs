@@ -1,5 +1,5 @@
 use crate::metrics::Unit;
-use crate::run::{ColorScale, HeadId, Input, Segments, Specials, Token, Units, ViewSpec};
+use crate::run::{ColorScale, HeadId, Input, Run, Segments, Silence, Specials, Token, Units, ViewSpec};
 
 /// A label that can be drawn: characters that XML forbids, and others without a shape, become visible stand-ins.
 pub fn printable(text: &str) -> String {
@@ -46,10 +46,10 @@ pub fn view_name(view: &ViewSpec) -> String {
     }
 }
 
-/// How a view reads its map, where that is not the plain way: what must be told beside the picture.
-pub fn reading_notes(view: &ViewSpec) -> Vec<String> {
+/// How a view reads a run's map, where that is not the plain way: what must be told beside the picture.
+pub fn reading_notes(run: &Run, view: &ViewSpec) -> Vec<String> {
     let reading = view.reading;
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = silence_note(run, view).into_iter().collect();
     if reading.units == Units::Words {
         notes.push("words: weights to pieces add up, from pieces are averaged".to_owned());
     }
@@ -65,6 +65,20 @@ pub fn reading_notes(view: &ViewSpec) -> Vec<String> {
         notes.push(format!("{} colours", view.scale.name()));
     }
     notes
+}
+
+/// Which of the heads that are to be drawn say nothing.
+fn silence_note(run: &Run, view: &ViewSpec) -> Option<String> {
+    if view.pooled.is_none() {
+        return (run.silence(view.head) == Some(Silence::Pruned)).then(|| format!("head {} is pruned", view.head));
+    }
+    let named = |head: &HeadId| match run.silence(*head)? {
+        Silence::Pruned => Some(format!("{head} (pruned)")),
+        Silence::Off => Some(format!("{head} (off)")),
+    };
+    let silent: Vec<String> = view.heads().iter().filter_map(named).collect();
+    let none_is_left = if silent.len() == view.heads().len() { ": no head is left" } else { "" };
+    (!silent.is_empty()).then(|| format!("left out: {}{none_is_left}", silent.join(", ")))
 }
 
 fn label(input: &Input, token: &Token) -> String {

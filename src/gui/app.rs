@@ -187,6 +187,11 @@ impl HeadlightApp {
         self.messages.fail(trouble);
     }
 
+    /// How many pieces of work are under way on threads beside the window, or wait for one.
+    pub fn work_held(&self) -> usize {
+        self.workshop.held()
+    }
+
     fn receive(&mut self, ctx: &Context) {
         if self.conversation.listen() {
             self.keep_within();

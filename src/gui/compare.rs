@@ -333,16 +333,23 @@ fn describe((run, view): &(Arc<Run>, ViewSpec), other: &Run) -> String {
     let model =
         if run.model.folder == other.model.folder { String::new() } else { tr!(" in %{a}", a = run.model.name) };
     let edited = if run.edits.is_empty() { "" } else { tr!(", edited") };
-    format!("{}{text}{model}{edited}", view_name(view))
+    format!("{}{text}{model}{edited}", view_name(&run.as_drawn(view)))
 }
 
 /// What must be told beside the pictures.
 fn notes(made: &Made) -> Vec<String> {
     let mut notes = Vec::new();
-    let reading = reading_notes(&made.figure.a.1);
-    if !reading.is_empty() {
-        notes.push(reading.join("; "));
-    }
+    let [of_a, of_b] = [&made.figure.a, &made.figure.b].map(|(run, view)| reading_notes(run, view).join("; "));
+    let both = if of_a == of_b {
+        vec![of_a]
+    } else {
+        [("A", of_a), ("B", of_b)]
+            .into_iter()
+            .filter(|(_, note)| !note.is_empty())
+            .map(|(name, note)| format!("{name}: {note}"))
+            .collect()
+    };
+    notes.extend(both.into_iter().filter(|note| !note.is_empty()));
     if !made.found.same_tokens {
         let (of_a, of_b) = made.found.left_out();
         let named = |rows: &[usize], labels: &[String]| {

@@ -51,7 +51,7 @@ impl Heatmap {
             self.read = ReadMap::of(run, view);
             self.canvas.clear();
         }
-        let notes = reading_notes(view);
+        let notes = reading_notes(run, view);
         if !notes.is_empty() {
             ui.small(notes.join("; "));
         }
@@ -72,7 +72,7 @@ impl Heatmap {
         let units = if read.frame.is_whole() { tr!("tokens") } else { tr!("rows and columns") };
         let name = tr!(
             "Attention of %{a}, %{b} × %{c} %{units}",
-            a = view_name(view),
+            a = view_name(&run.as_drawn(view)),
             b = read.rows.len(),
             c = read.columns.len(),
             units = units

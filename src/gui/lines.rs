@@ -86,7 +86,7 @@ impl Lines {
             self.drawn = Some(Drawn::of(run, view, shown, self.threshold));
         }
         let Some(drawn) = &self.drawn else { return };
-        let mut notes = reading_notes(&ViewSpec { scale: Default::default(), ..view.clone() });
+        let mut notes = reading_notes(run, &ViewSpec { scale: Default::default(), pooled: None, ..view.clone() });
         if drawn.all > drawn.lines.len() {
             notes.push(tr!("the %{a} strongest of %{b} lines", a = drawn.lines.len(), b = drawn.all));
         }
@@ -120,7 +120,7 @@ impl Drawn {
         let all = lines.len();
         let view_upper = |head: &HeadId| {
             let view = ViewSpec { head: *head, pooled: None, ..view.clone() };
-            let map = read_view(&run.attention, &frame, &view).ok()?;
+            let map = read_view(run, &frame, &view).ok()?;
             Some(upper(&run.attention, &frame, &view, map.view()))
         };
         let upper = heads.iter().filter_map(view_upper).fold(f32::MIN_POSITIVE, f32::max);

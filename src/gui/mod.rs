@@ -18,6 +18,7 @@ mod heatmap;
 mod history;
 mod hub;
 mod inside;
+mod lanes;
 mod lang;
 mod lines;
 mod marks;

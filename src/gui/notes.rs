@@ -2,7 +2,7 @@
 //! English.
 
 use super::lang::tr;
-use crate::run::{ColorScale, HeadId, Limit, PoolBy, Run, Segments, Specials, Units, ViewSpec};
+use crate::run::{ColorScale, HeadId, Limit, PoolBy, Run, Segments, Silence, Specials, Units, ViewSpec};
 
 /// What a view shows: “layer 3, head 4” or “mean of heads 0.1, 3.4”.
 pub fn view_name(view: &ViewSpec) -> String {
@@ -19,10 +19,10 @@ pub fn view_name(view: &ViewSpec) -> String {
     }
 }
 
-/// How a view reads its map, where that is not the plain way.
-pub fn reading_notes(view: &ViewSpec) -> Vec<String> {
+/// How a view reads a run's map, where that is not the plain way.
+pub fn reading_notes(run: &Run, view: &ViewSpec) -> Vec<String> {
     let reading = view.reading;
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = silence_note(run, view).into_iter().collect();
     if reading.units == Units::Words {
         notes.push(tr!("words: weights to pieces add up, from pieces are averaged").to_owned());
     }
@@ -38,6 +38,26 @@ pub fn reading_notes(view: &ViewSpec) -> Vec<String> {
         notes.push(tr!("%{a} colours", a = tr!(view.scale.name())));
     }
     notes
+}
+
+/// Which of the heads that are to be drawn say nothing.
+fn silence_note(run: &Run, view: &ViewSpec) -> Option<String> {
+    if view.pooled.is_none() {
+        let pruned = run.silence(view.head) == Some(Silence::Pruned);
+        return pruned.then(|| tr!("head %{a} is pruned", a = view.head));
+    }
+    let named = |head: &HeadId| match run.silence(*head)? {
+        Silence::Pruned => Some(tr!("%{a} (pruned)", a = head)),
+        Silence::Off => Some(tr!("%{a} (off)", a = head)),
+    };
+    let silent: Vec<String> = view.heads().iter().filter_map(named).collect();
+    let all = silent.len() == view.heads().len();
+    let silent = silent.join(", ");
+    match silent.is_empty() {
+        true => None,
+        false if all => Some(tr!("left out: %{a}: no head is left", a = silent)),
+        false => Some(tr!("left out: %{a}", a = silent)),
+    }
 }
 
 /// What the reader must be told about a run, most important first.

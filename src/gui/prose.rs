@@ -40,9 +40,9 @@ impl Prose {
             self.read = ReadMap::of(run, &whole).map(|read| (whole.clone(), read));
         }
         let Some((_, read)) = &self.read else { return };
-        let colored = colored(read, &whole, pin);
+        let colored = colored(read, &run.as_drawn(&whole), pin);
         ui.label(&colored.sentence);
-        let notes = reading_notes(&whole);
+        let notes = reading_notes(run, &whole);
         if !notes.is_empty() {
             ui.small(notes.join("; "));
         }

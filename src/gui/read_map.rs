@@ -24,7 +24,7 @@ pub struct ReadMap {
 impl ReadMap {
     pub fn of(run: &Arc<Run>, view: &ViewSpec) -> Option<Self> {
         let frame = Frame::of(&run.input, view.reading);
-        let map = read_view(&run.attention, &frame, view).ok()?;
+        let map = read_view(run, &frame, view).ok()?;
         let upper = upper(&run.attention, &frame, view, map.view());
         Some(Self {
             rows: unit_labels(&run.input, &frame.rows),

@@ -40,7 +40,7 @@ pub fn menu(ui: &mut Ui, view: &ViewSpec, entries: &[Copied], actions: &mut Vec<
 /// Two lines: the keys, and the weights that one query gives them; the query stands first in the second line.
 pub fn row_as_tsv(run: &Run, view: &ViewSpec, query: usize) -> Result<String, RunError> {
     let frame = Frame::of(&run.input, view.reading);
-    let map = read_view(&run.attention, &frame, view)?;
+    let map = read_view(run, &frame, view)?;
     // A tab or a line break inside a piece would shift the columns. One piece stands as the vocabulary spells it.
     let name = |unit: &Unit| {
         let name = match &run.input.tokens[unit.clone()] {

@@ -14,7 +14,9 @@ use crate::run::{ColorMap, ColorScale, PoolBy, Segments, Specials, Units};
 impl HeadlightApp {
     pub(super) fn show_toolbar(&mut self, ui: &mut Ui, actions: &mut Vec<Action>) {
         ui.horizontal_wrapped(|ui| {
-            ui.heading(capitalised(&view_name(&self.shown_view())))
+            let view = self.shown_view();
+            let view = self.shown().map_or_else(|| view.clone(), |run| run.as_drawn(&view));
+            ui.heading(capitalised(&view_name(&view)))
                 .on_hover_text(tr!("Layers and heads count from 0, as in Hugging Face"));
             if self.surgery.is_zero(self.view.head) && !self.shows_plain {
                 ui.label(RichText::new(tr!("off")).strong());

@@ -10,6 +10,7 @@ use egui::{ColorImage, Context};
 use ndarray::Array2;
 
 use super::file_dialog::{Asks, Field};
+use super::lanes::Lanes;
 use super::lang::tr;
 use super::thumbnails::{self, ThumbnailsKey};
 use crate::figure::{CurvesFigure, FigureError, FileKind, HeatmapFigure, Svg};
@@ -42,10 +43,25 @@ pub enum Finished {
     Failed(String),
 }
 
+/// Kinds of work: of each, one piece is done at a time and the latest waits.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Kind {
+    Picture,
+    Movement,
+    Curves,
+    Thumbnails,
+    Measure,
+    /// Each file by itself: none is passed over for another.
+    File(PathBuf),
+    Fetch,
+    Path,
+}
+
 /// Works on threads of its own, so that the window never waits.
 pub struct Workshop {
     sender: Sender<Finished>,
     finished: Receiver<Finished>,
+    lanes: Lanes<Kind>,
     /// A number for each head is being found.
     measuring: bool,
 }
@@ -53,11 +69,16 @@ pub struct Workshop {
 impl Default for Workshop {
     fn default() -> Self {
         let (sender, finished) = channel();
-        Self { sender, finished, measuring: false }
+        Self { sender, finished, lanes: Lanes::default(), measuring: false }
     }
 }
 
 impl Workshop {
+    /// How many pieces of work are under way or wait. A dialog is none: it waits for the reader.
+    pub fn held(&self) -> usize {
+        self.lanes.held(|kind| *kind != Kind::Path)
+    }
+
     /// What has been finished since the last call.
     pub fn finished(&self) -> Vec<Finished> {
         self.finished.try_iter().collect()
@@ -70,7 +91,7 @@ impl Workshop {
 
     /// Draws a picture for the clipboard.
     pub fn draw(&self, ctx: &Context, run: Arc<Run>, view: ViewSpec) {
-        self.start(ctx, move || {
+        self.start(ctx, Kind::Picture, move || {
             Some(match image(HeatmapFigure::new(&run, &view).draw(), SCALE) {
                 Ok(image) => Finished::Picture(image),
                 Err(error) => Finished::Failed(one_line(&error)),
@@ -80,7 +101,7 @@ impl Workshop {
 
     /// Draws curves for the screen, `scale` pixels for each hundredth of an inch.
     pub fn draw_curves(&self, ctx: &Context, figure: Arc<CurvesFigure>, scale: f32) {
-        self.start(ctx, move || {
+        self.start(ctx, Kind::Curves, move || {
             Some(match image(figure.draw(), scale) {
                 Ok(image) => Finished::Curves(figure, image),
                 Err(error) => Finished::Failed(one_line(&error)),
@@ -90,14 +111,14 @@ impl Workshop {
 
     /// Finds how far each head of an edited run moved from the plain one.
     pub fn compare(&self, ctx: &Context, plain: Arc<Run>, edited: Arc<Run>) {
-        self.start(ctx, move || {
+        self.start(ctx, Kind::Movement, move || {
             movement(&plain.attention, &edited.attention).map(|moved| Finished::Movement(edited, moved))
         });
     }
 
     /// Paints the thumbnails of all heads.
     pub fn paint_thumbnails(&self, ctx: &Context, key: ThumbnailsKey) {
-        self.start(ctx, move || {
+        self.start(ctx, Kind::Thumbnails, move || {
             let image = thumbnails::paint(&key);
             Some(Finished::Thumbnails(key, image))
         });
@@ -109,7 +130,7 @@ impl Workshop {
             return;
         }
         let run = run.clone();
-        self.start(ctx, move || {
+        self.start(ctx, Kind::Measure, move || {
             let values = metric.of_all(&run.attention, &run.input);
             Some(Finished::Measured(run, metric, values))
         });
@@ -122,7 +143,7 @@ impl Workshop {
         path: PathBuf,
         draw: impl FnOnce() -> Result<Svg, FigureError> + Send + 'static,
     ) {
-        self.start(ctx, move || {
+        self.start(ctx, Kind::File(path.clone()), move || {
             let written = FileKind::of(&path).and_then(|kind| draw()?.write(&path, kind, SCALE));
             Some(match written {
                 Ok(()) => Finished::Written(path),
@@ -134,7 +155,7 @@ impl Workshop {
     /// Fetches a model from the hub while it is wanted.
     pub fn fetch(&self, ctx: &Context, fetch: Fetch, wanted: Arc<AtomicBool>) {
         let (sender, repaint) = (self.sender.clone(), ctx.clone());
-        self.start(ctx, move || {
+        self.start(ctx, Kind::Fetch, move || {
             let outcome = fetch.run(&mut |far| {
                 sender.send(Finished::Fetching(far.clone())).ok();
                 repaint.request_repaint_after(Duration::from_millis(100));
@@ -144,8 +165,11 @@ impl Workshop {
         });
     }
 
-    /// Opens the system's own file dialog.
+    /// Opens the system's own file dialog, unless one is open.
     pub fn ask_for_path(&self, ctx: &Context, field: Field, suggested: &Path) {
+        if self.lanes.is_busy(&Kind::Path) {
+            return;
+        }
         let name = suggested.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (kind, endings) = field.kind();
         let (saves, folder) = (field.saves(), field == Field::Dialog(Asks::OpenModel));
@@ -156,7 +180,7 @@ impl Workshop {
         if saves {
             dialog = dialog.set_file_name(name);
         }
-        self.start(ctx, move || {
+        self.start(ctx, Kind::Path, move || {
             let chosen = match (saves, folder) {
                 (true, _) => dialog.save_file(),
                 (false, true) => dialog.pick_folder(),
@@ -166,9 +190,9 @@ impl Workshop {
         });
     }
 
-    fn start(&self, ctx: &Context, work: impl FnOnce() -> Option<Finished> + Send + 'static) {
+    fn start(&self, ctx: &Context, kind: Kind, work: impl FnOnce() -> Option<Finished> + Send + 'static) {
         let (ctx, sender) = (ctx.clone(), self.sender.clone());
-        std::thread::spawn(move || {
+        self.lanes.start(kind, move || {
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
             let outcome =
                 outcome.unwrap_or_else(|_| Some(Finished::Failed(tr!("an internal fault stopped this").into())));

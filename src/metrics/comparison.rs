@@ -46,7 +46,7 @@ impl Comparison {
                 reading.units = Units::Words;
             }
             let frame = Frame::of(&run.input, reading);
-            let map = read_view(&run.attention, &frame, view)?.into_owned();
+            let map = read_view(run, &frame, view)?.into_owned();
             Ok(Compared { frame, map })
         };
         let (a, b) = (read(run_a, view_a)?, read(run_b, view_b)?);

@@ -4,7 +4,7 @@ use ndarray::{Array2, ArrayView2, CowArray, Ix2, Zip};
 use rayon::prelude::*;
 
 use crate::run::{
-    AttentionMaps, HeadId, Input, MapRange, PoolBy, Reading, Role, RunError, Segment, Specials, Units, ViewSpec,
+    AttentionMaps, HeadId, Input, MapRange, PoolBy, Reading, Role, Run, RunError, Segment, Specials, Units, ViewSpec,
 };
 
 /// The tokens that one row or column stands for: one, or the neighbouring pieces of a word.
@@ -94,21 +94,24 @@ fn units(input: &Input, units: Units) -> Vec<Unit> {
     found
 }
 
-/// What a view shows: one head's map, or several as one, as rows and columns of a frame.
+/// What a view shows of a run: one head's map, or several as one, as rows and columns of a frame. Heads that say nothing,
+/// being pruned or off, are left out of several: they would halve the weights of two.
 ///
 /// # Errors
 /// [`RunError::NoSuchHead`] if the model has no such head.
-pub fn read_view<'a>(
-    maps: &'a AttentionMaps,
-    frame: &Frame,
-    view: &ViewSpec,
-) -> Result<CowArray<'a, f32, Ix2>, RunError> {
+pub fn read_view<'a>(run: &'a Run, frame: &Frame, view: &ViewSpec) -> Result<CowArray<'a, f32, Ix2>, RunError> {
     let Some(pooled) = view.pooled.as_ref().filter(|pooled| !pooled.heads.is_empty()) else {
-        return Ok(frame.read(maps.head(view.head)?));
+        return Ok(frame.read(run.attention.head(view.head)?));
     };
     let mut whole = Array2::<f32>::zeros((frame.rows.len(), frame.columns.len()));
+    let mut count = 0;
     for &head in &pooled.heads {
-        let map = frame.read(maps.head(head)?);
+        let map = run.attention.head(head)?;
+        if run.silence(head).is_some() {
+            continue;
+        }
+        count += 1;
+        let map = frame.read(map);
         match pooled.by {
             PoolBy::Mean => Zip::from(&mut whole).and(&map).for_each(|whole, one| *whole += one),
             // A number that is none stays: the greatest of others would hide it.
@@ -117,8 +120,8 @@ pub fn read_view<'a>(
             }),
         }
     }
-    if pooled.by == PoolBy::Mean {
-        whole /= pooled.heads.len() as f32;
+    if pooled.by == PoolBy::Mean && count > 0 {
+        whole /= count as f32;
     }
     Ok(whole.into())
 }

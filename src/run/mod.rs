@@ -27,7 +27,7 @@ pub use head::HeadId;
 pub use load_report::LoadReport;
 pub use maps::{AttentionMap, AttentionMaps};
 pub use model_info::{MaskPiece, ModelInfo, Pooling, PoolingMode, Prefix};
-pub use outcome::{Embedding, Run};
+pub use outcome::{Embedding, Run, Silence};
 pub use reading::{ColorScale, PoolBy, Pooled, Reading, Segments, Specials, Units};
 pub use recipe::Recipe;
 pub use task::{Scale, Task, TaskInfo, TaskOutput};

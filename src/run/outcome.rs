@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use ndarray::{Array1, Array2, Array3};
 
-use super::{AttentionMaps, Edit, Input, ModelInfo, Pooling, Recipe, Task, TaskOutput};
+use super::{AttentionMaps, Edit, HeadId, Input, Intervention, ModelInfo, Pooling, Recipe, Task, TaskOutput, ViewSpec};
 
 /// One finished forward pass: everything that views, figures and files are made from.
 #[derive(Debug, Clone)]
@@ -39,7 +39,43 @@ pub struct Embedding {
     pub pooling: Pooling,
 }
 
+/// Why a head says nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Silence {
+    /// It was cut out of the weights; its map is all zero.
+    Pruned,
+    /// What it hands on is switched off by an edit.
+    Off,
+}
+
 impl Run {
+    /// Why a head says nothing in this run, if that is so.
+    pub fn silence(&self, head: HeadId) -> Option<Silence> {
+        if self.model.pruned.contains(&head) {
+            return Some(Silence::Pruned);
+        }
+        let own = || self.edits.iter().filter(|edit| edit.heads.covers(head)).map(|edit| &edit.what);
+        // Of several edits the last gives the context, and the last scale scales it.
+        let context = own()
+            .rfind(|what| matches!(what, Intervention::Zero | Intervention::Mean(_) | Intervention::PatchContext(_)));
+        let scale = own().rfind(|what| matches!(what, Intervention::Scale(_)));
+        let off = context == Some(&Intervention::Zero) || scale == Some(&Intervention::Scale(0.0));
+        off.then_some(Silence::Off)
+    }
+
+    /// The view with the heads that are drawn in it: of several that are shown as one, those that say something. Where
+    /// none does, it stays as it is.
+    pub fn as_drawn(&self, view: &ViewSpec) -> ViewSpec {
+        let mut drawn = view.clone();
+        if let Some(pooled) = &mut drawn.pooled {
+            pooled.heads.retain(|head| self.silence(*head).is_none());
+            if pooled.heads.is_empty() {
+                return view.clone();
+            }
+        }
+        drawn
+    }
+
     /// The last layer's output, `[token, hidden]`.
     pub fn last_hidden_state(&self) -> Option<&Array2<f32>> {
         self.hidden.last().map(Arc::as_ref)

@@ -16,6 +16,13 @@ pub struct Reading {
     pub segments: Segments,
 }
 
+impl Reading {
+    /// Every token is in the picture.
+    pub fn is_all(self) -> bool {
+        self.specials == Specials::Show && self.segments == Segments::All
+    }
+}
+
 /// What one row or column stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -150,14 +150,25 @@ impl Stage {
         asked.into_iter().map(|(_, forward)| forward).collect()
     }
 
-    /// Steps until a text is shown: for what is made on another thread, however long that takes.
-    pub fn until(&mut self, text: &str) {
-        for _ in 0..600 {
+    /// Lets the threads beside the window come to their end, however long that takes, and shows what they made.
+    pub fn finish_work(&mut self) {
+        while self.harness.state().work_held() > 0 {
             self.harness.step();
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        // What is finished is taken in at the next step, and shown at the one behind it.
+        self.harness.run_steps(4);
+    }
+
+    /// Shows what is made on other threads, until that shows a text.
+    pub fn until(&mut self, text: &str) {
+        // What is made may ask for more.
+        for _ in 0..4 {
+            self.harness.step();
+            self.finish_work();
             if self.shows(text) {
                 return;
             }
-            std::thread::sleep(std::time::Duration::from_millis(50));
         }
         panic!("{text:?} never came");
     }

@@ -51,7 +51,8 @@ pub fn check_compiler() -> Result<()> {
 
 /// Builds the program in release mode and gives its path.
 pub fn build(libtorch: &Path) -> Result<PathBuf> {
-    let status = command(libtorch).args(["build", "--release", "--bin", "headlight"]).status()?;
+    // The whole workspace's features, as for tests: those of xtask's crates would else make two builds of tch and egui.
+    let status = command(libtorch).args(["build", "--release", "--workspace", "--bin", "headlight"]).status()?;
     if !status.success() {
         bail!("the build failed; cargo's message is above");
     }
