@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::checkpoint::Checkpoint;
 use super::find::folder_of;
 use super::{Config, ModelError};
-use crate::run::{HeadId, Stored, end_of_links, write_tensors};
+use crate::run::{HeadId, Stored, as_utf8, end_of_links, write_tensors};
 
 /// What a pruned folder looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -99,7 +99,7 @@ pub fn can_prune(folder: &Path) -> Result<Value, ModelError> {
     let path = folder_of(folder).join("config.json");
     let text = std::fs::read(&path)
         .map_err(|error| ModelError::Unreadable { path: path.clone(), cause: error.to_string() })?;
-    let stored: Value = serde_json::from_slice(&text)
+    let stored: Value = serde_json::from_slice(&as_utf8(&text))
         .map_err(|error| ModelError::BadConfig { path: path.clone(), cause: error.to_string() })?;
     match stored["model_type"].as_str() {
         Some(family @ "albert") => Err(ModelError::SharedLayers { family: family.to_owned() }),

@@ -32,6 +32,6 @@ pub use place::{end_of_links, is_standard_output, write_bytes};
 pub use reading::{ColorScale, PoolBy, Pooled, Reading, Segments, Specials, Units};
 pub use recipe::Recipe;
 pub use task::{Scale, Task, TaskInfo, TaskOutput};
-pub use text_file::read_lines;
+pub use text_file::{as_utf8, lines_of, read_lines};
 pub use token::{Input, Limit, MaskedToken, Role, Segment, Span, Texts, Token};
 pub use view::{ColorMap, Crop, MapRange, TokenRange, ViewSpec};
