@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use super::input::ModelArgs;
 use super::{note, print, progress};
 use crate::engine::Progress;
-use crate::hub::Fetch;
+use crate::hub::{Fetch, hides_progress};
 use crate::model::{Config, list_models, model_folders};
 use crate::run::{LoadReport, TaskInfo};
 
@@ -33,6 +33,9 @@ fn get(name: &str, revision: Option<String>) -> Result<()> {
     let fetch = Fetch { model: name.to_owned(), revision, ..Fetch::default() };
     let folder = progress::show(|update| {
         fetch.run(&mut |fetched| {
+            if hides_progress() {
+                return true;
+            }
             // In kilobytes: a terminal has no room for more digits.
             update(Progress::new((fetched.bytes / 1000) as usize, (fetched.of / 1000) as usize));
             true
