@@ -258,3 +258,111 @@ fn the_command_takes_its_server_cache_and_token_from_the_environment() {
     let (code, _, err) = call(&["models", "get", "../x"]);
     assert!(code == Some(1) && err.contains("is no name of a model") && err.lines().count() == 1, "{err}");
 }
+
+type Variables<'a> = &'a [(&'a str, &'a str)];
+
+/// `models get someone/tiny` with these variables, and none of the hub's beside them; what was said, and the code.
+fn get(home: &Path, variables: Variables<'_>) -> (String, Option<i32>) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_headlight"));
+    command.args(["models", "get", "someone/tiny"]);
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy().into_owned();
+        if name.starts_with("HF_") || name.starts_with("HUGGING") || name.to_lowercase().ends_with("_proxy") {
+            command.env_remove(name);
+        }
+    }
+    command.env_remove("TRANSFORMERS_OFFLINE").env_remove("XDG_CACHE_HOME").env("HOME", home);
+    let output = command.envs(variables.iter().copied()).output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (String::from_utf8(said).unwrap(), output.status.code())
+}
+
+#[test]
+fn the_network_is_left_alone_where_a_variable_forbids_it() {
+    let home = tempfile::tempdir().unwrap();
+    let server = serve(Fault::None);
+    let place = home.path().display().to_string();
+    let common = [("HF_ENDPOINT", server.endpoint.as_str()), ("HF_HOME", place.as_str()), ("HF_TOKEN", "t")];
+    let with = |more: &[(&str, &str)]| get(home.path(), &[&common[..], more].concat());
+    for (name, value) in [
+        ("HF_HUB_OFFLINE", "1"),
+        ("HF_HUB_OFFLINE", "true"),
+        ("HF_HUB_OFFLINE", "YES"),
+        ("TRANSFORMERS_OFFLINE", "1"),
+        ("TRANSFORMERS_OFFLINE", "On"),
+    ] {
+        let (said, code) = with(&[(name, value)]);
+        assert!(code == Some(1) && said.contains(&format!("{name} forbids the network")), "{said}");
+        assert!(said.contains("someone/tiny") && said.lines().count() == 1, "{said}");
+    }
+    assert!(server.tokens.lock().unwrap().is_empty(), "the server was asked");
+    // The hub's own variable goes first, and other words are no.
+    let (said, code) = with(&[("HF_HUB_OFFLINE", "0"), ("TRANSFORMERS_OFFLINE", "1")]);
+    assert_eq!(code, Some(0), "{said}");
+    let asked = server.tokens.lock().unwrap().len();
+    let (kept, code) = with(&[("HF_HUB_OFFLINE", "1")]);
+    assert_eq!((code, &kept), (Some(0), &said), "what was fetched before is there");
+    assert_eq!(server.tokens.lock().unwrap().len(), asked);
+}
+
+#[test]
+fn the_cache_and_the_token_are_where_the_variables_say() {
+    let server = serve(Fault::None);
+    let slash = format!("{}/", server.endpoint);
+    let at = |home: &Path, name: &str| home.join(name).display().to_string();
+    let folders: [(Variables<'_>, &str); 6] = [
+        (&[], ".cache/huggingface/hub"),
+        (&[("HF_HOME", "~/own")], "own/hub"),
+        (&[("XDG_CACHE_HOME", "~/caches")], "caches/huggingface/hub"),
+        (&[("HUGGINGFACE_HUB_CACHE", "~/old"), ("HF_HOME", "~/own")], "old"),
+        (&[("HF_HUB_CACHE", "~/new"), ("HUGGINGFACE_HUB_CACHE", "~/old")], "new"),
+        (&[("HF_HUB_CACHE", ""), ("HF_HOME", "")], ".cache/huggingface/hub"),
+    ];
+    for (variables, wanted) in folders {
+        let home = tempfile::tempdir().unwrap();
+        let (said, code) = get(home.path(), &[variables, &[("HF_ENDPOINT", slash.as_str())]].concat());
+        assert!(code == Some(0) && said.contains(&at(home.path(), wanted)), "{variables:?}: {said}");
+        assert!(home.path().join(wanted).join("models--someone--tiny/snapshots").is_dir());
+    }
+    assert!(server.tokens.lock().unwrap().is_empty(), "nobody gave a token");
+
+    let tokens: [(Variables<'_>, Option<&str>); 7] = [
+        (&[("HF_TOKEN", "one"), ("HUGGING_FACE_HUB_TOKEN", "two")], Some("one")),
+        (&[("HF_TOKEN", ""), ("HUGGING_FACE_HUB_TOKEN", " two\n")], Some("two")),
+        (&[], Some("kept")),
+        (&[("HF_HUB_CACHE", "~/elsewhere")], Some("kept")),
+        (&[("HF_TOKEN_PATH", "~/mine")], Some("mine")),
+        (&[("HF_TOKEN_PATH", "~/none")], None),
+        (&[("HF_TOKEN", "one"), ("HF_HUB_DISABLE_IMPLICIT_TOKEN", "1")], None),
+    ];
+    for (variables, wanted) in tokens {
+        let (home, server) = (tempfile::tempdir().unwrap(), serve(Fault::None));
+        std::fs::create_dir_all(home.path().join(".cache/huggingface")).unwrap();
+        std::fs::write(home.path().join(".cache/huggingface/token"), "kept\n").unwrap();
+        std::fs::write(home.path().join("mine"), "\u{feff}mine\r\n").unwrap();
+        let (said, code) = get(home.path(), &[variables, &[("HF_ENDPOINT", server.endpoint.as_str())]].concat());
+        assert_eq!(code, Some(0), "{variables:?}: {said}");
+        let seen = server.tokens.lock().unwrap().first().cloned();
+        assert_eq!(seen, wanted.map(|token| format!("Bearer {token}")), "{variables:?}");
+    }
+}
+
+#[test]
+fn proxies_are_followed_or_refused_and_never_passed_by() {
+    let home = tempfile::tempdir().unwrap();
+    let (hub, nobody) = (serve(Fault::None), "http://127.0.0.1:1");
+    let get = |variables: &[(&str, &str)]| {
+        get(home.path(), &[variables, &[("HF_ENDPOINT", hub.endpoint.as_str()), ("HF_TOKEN", "t")]].concat())
+    };
+    for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "HTTP_PROXY"] {
+        let (said, code) = get(&[(name, nobody)]);
+        assert!(code == Some(1) && said.contains("cannot be reached"), "{name}: {said}");
+        let (said, code) = get(&[(name, "socks9://x:1")]);
+        assert!(code == Some(1) && said.contains(&format!("{name} cannot be followed")), "{name}: {said}");
+    }
+    assert!(hub.tokens.lock().unwrap().is_empty(), "the hub was asked past the proxy");
+    let (said, code) = get(&[("HTTPS_PROXY", nobody), ("NO_PROXY", "127.0.0.1")]);
+    assert_eq!(code, Some(0), "{said}");
+    let (said, code) = self::get(home.path(), &[("HF_ENDPOINT", "hub.example")]);
+    assert!(code == Some(1) && said.contains("HF_ENDPOINT cannot be followed"), "{said}");
+}

@@ -15,7 +15,7 @@ const MAY_USE: [(&str, &[&str]); 9] = [
     ("figure", &["run", "metrics"]),
     ("session", &["run"]),
     ("hub", &["run", "text"]),
-    ("model", &["run", "text"]),
+    ("model", &["run", "text", "hub"]),
     ("engine", &["model", "run", "text"]),
     ("lab", &["engine", "model", "metrics", "run"]),
 ];

@@ -1,15 +1,16 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 
 use super::input::{InputArgs, ModelArgs};
-use super::print;
-use crate::figure::{FileKind, HeatmapFigure};
+use super::{output, print};
+use crate::figure::HeatmapFigure;
 use crate::metrics::Frame;
 use crate::run::{
-    ColorMap, ColorScale, Crop, HeadId, MapRange, Pooled, Reading, Run, Segments, Specials, TokenRange, Units, ViewSpec,
+    ColorMap, ColorScale, Crop, HeadId, MapRange, Pooled, Reading, Run, Segments, Specials, TokenRange, Units,
+    ViewSpec, end_of_links, write_bytes,
 };
 
 #[derive(Debug, Args)]
@@ -24,9 +25,12 @@ pub struct HeatmapArgs {
     /// Draw several heads as one, their mean or the greatest of their weights: mean:0.1,3.4 or max:0.1,3.4.
     #[arg(long, value_name = "POOLED", conflicts_with_all = ["head", "all"], requires = "out", allow_hyphen_values = true)]
     pool: Option<Pooled>,
-    /// The picture to write; its ending says what kind: .png or .svg.
+    /// The picture to write; its ending says what kind: .png or .svg. - is standard output.
     #[arg(long, value_name = "FILE", conflicts_with = "all")]
     out: Option<PathBuf>,
+    /// The kind of picture, where the name does not say it.
+    #[arg(long, value_enum)]
+    format: Option<Format>,
     /// Draw every head.
     #[arg(long, conflicts_with = "head", requires = "out_dir")]
     all: bool,
@@ -62,6 +66,12 @@ pub struct HeatmapArgs {
     dpi: u16,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Png,
+    Svg,
+}
+
 impl HeatmapArgs {
     fn reading(&self) -> Reading {
         Reading { units: self.units, specials: self.special, segments: self.segments }
@@ -70,7 +80,8 @@ impl HeatmapArgs {
 
 pub fn perform(args: &HeatmapArgs) -> Result<()> {
     // Before the model is loaded for nothing.
-    let kind = args.out.as_deref().map(FileKind::of).transpose()?;
+    let format = args.out.as_deref().map(|out| output::kind(out, args.format)).transpose()?;
+    args.out_dir.as_deref().map(output::folder).transpose()?;
     let model = args.input.open(&args.model)?;
     let (layers, heads) = (model.info().layers, model.info().heads);
     let pooled = args.pool.iter().flat_map(|pooled| &pooled.heads);
@@ -94,25 +105,35 @@ pub fn perform(args: &HeatmapArgs) -> Result<()> {
         crop,
     };
     let head = args.head.or_else(|| args.pool.as_ref()?.heads.first().copied());
-    match (head, args.out.as_deref().zip(kind), &args.out_dir) {
-        (Some(head), Some((out, kind)), _) => {
-            draw(&run, &view(head), out, kind, args.dpi)?;
-            print(&format!("{}\n", out.display()));
+    match (head, args.out.as_deref().zip(format), &args.out_dir) {
+        (Some(head), Some((out, format)), _) => {
+            output::write(out, draw(&run, &view(head), format, args.dpi)?)?;
+            output::tell(out, "")?;
         }
         (_, _, Some(folder)) => {
+            let folder = &end_of_links(folder)?;
             std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+            let (format, ending) = match args.format {
+                Some(Format::Svg) => (Format::Svg, "svg"),
+                _ => (Format::Png, "png"),
+            };
             let all: Vec<HeadId> = HeadId::all(layers, heads).collect();
             all.par_iter().try_for_each(|&head| {
                 let view = view(head);
-                draw(&run, &view, &folder.join(view.file_name()), FileKind::Png, args.dpi)
+                let file = folder.join(view.file_name()).with_extension(ending);
+                anyhow::Ok(write_bytes(&file, draw(&run, &view, format, args.dpi)?)?)
             })?;
-            print(&format!("{}: {} pictures\n", folder.display(), all.len()));
+            print(&format!("{}: {} pictures\n", folder.display(), all.len()))?;
         }
         _ => bail!("name a head and a file (--head 3.4 --out FILE.png), or all of them (--all --out-dir DIR)"),
     }
     Ok(())
 }
 
-fn draw(run: &Run, view: &ViewSpec, path: &Path, kind: FileKind, dpi: u16) -> Result<()> {
-    Ok(HeatmapFigure::new(run, view).draw()?.write(path, kind, f32::from(dpi) / 100.0)?)
+fn draw(run: &Run, view: &ViewSpec, format: Format, dpi: u16) -> Result<Vec<u8>> {
+    let svg = HeatmapFigure::new(run, view).draw()?;
+    Ok(match format {
+        Format::Png => svg.to_png(f32::from(dpi) / 100.0)?.bytes,
+        Format::Svg => svg.as_str().as_bytes().to_vec(),
+    })
 }

@@ -1,10 +1,13 @@
 //! The arguments that name a model and a text.
 
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 
+use super::output::is_standard;
 use super::{note, progress};
 use crate::engine::Progress;
 use crate::model::{Model, Plan, Sources, find_model};
@@ -28,6 +31,24 @@ impl ModelArgs {
     }
 }
 
+/// What standard input is called in sentences.
+pub const STANDARD_INPUT: &str = "standard input";
+
+/// All that comes in.
+pub fn standard_input() -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
+    Ok(bytes)
+}
+
+/// Reads a session from a file, or for “-” from standard input.
+pub fn read_session(path: &Path) -> Result<Session> {
+    if is_standard(path) {
+        return Ok(Session::from_json(&standard_input()?, Path::new(STANDARD_INPUT))?);
+    }
+    Ok(Session::read(path)?)
+}
+
 #[derive(Debug, Args)]
 pub struct InputArgs {
     /// The sentence.
@@ -39,9 +60,12 @@ pub struct InputArgs {
     /// Token numbers instead of text, special tokens included; no tokenizer is needed.
     #[arg(long, value_name = "NUMBERS", conflicts_with_all = ["text", "text_b"], allow_hyphen_values = true)]
     pub ids: Option<String>,
-    /// Take texts, masks, edits and the model from a session that was saved in the window.
+    /// Take texts, masks, edits and the model from a session that was saved in the window; - is standard input.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "text_b", "ids"])]
     pub session: Option<PathBuf>,
+    /// Read once: standard input does not come twice.
+    #[arg(skip)]
+    session_read: OnceLock<Session>,
     /// Do something to heads: HEAD=NAME, as in 3.4=zero, 5.*=uniform or 2.1=cut:4>7. May be given several times.
     #[arg(long = "edit", value_name = "HEAD=NAME", allow_hyphen_values = true)]
     pub edits: Vec<Edit>,
@@ -59,8 +83,16 @@ impl InputArgs {
         }
     }
 
-    fn session(&self) -> Result<Option<Session>> {
-        Ok(self.session.as_deref().map(Session::read).transpose()?)
+    fn session(&self) -> Result<Option<&Session>> {
+        let Some(path) = &self.session else { return Ok(None) };
+        let session = match self.session_read.get() {
+            Some(read) => read,
+            None => {
+                let read = read_session(path)?;
+                self.session_read.get_or_init(|| read)
+            }
+        };
+        Ok(Some(session))
     }
 
     /// Runs the input through a model, and tells what the reader must know of it.

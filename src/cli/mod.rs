@@ -1,9 +1,10 @@
 //! The command line. Results go to files or standard output, everything else to standard error, one line each.
-//! Exit codes: 0, 1 for a failure, 2 for wrong usage.
+//! Exit codes: 0, 1 for a failure, 2 for wrong usage, 141 if what reads standard output has gone.
 
 mod heatmap;
 mod input;
 mod models;
+mod output;
 mod progress;
 mod prune;
 mod rank;
@@ -19,7 +20,8 @@ use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
-use crate::run::one_line;
+use crate::run::{RunError, one_line};
+use output::{complain, print};
 
 /// See what every attention head of a BERT looks at.
 ///
@@ -55,7 +57,7 @@ pub fn main() -> ExitCode {
     // One line for a fault of ours too; RUST_BACKTRACE is for those who run it under a debugger.
     std::panic::set_hook(Box::new(|panic| {
         let cause = panic.to_string();
-        eprintln!("headlight: internal fault: {}", cause.split_whitespace().collect::<Vec<_>>().join(" "));
+        complain(&format!("internal fault: {}", cause.split_whitespace().collect::<Vec<_>>().join(" ")));
     }));
     let filter = tracing_subscriber::EnvFilter::try_from_env("HEADLIGHT_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("off"));
@@ -67,10 +69,7 @@ pub fn main() -> ExitCode {
     };
     match catch_unwind(|| perform(cli)) {
         Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(error)) => {
-            eprintln!("headlight: {}", one_line(error.as_ref()));
-            ExitCode::FAILURE
-        }
+        Ok(Err(error)) => failure(&error),
         Err(_) => ExitCode::FAILURE, // the hook has spoken
     }
 }
@@ -90,23 +89,25 @@ fn perform(cli: Cli) -> Result<()> {
 /// Help and version as they are; a wrong use as one line.
 fn usage(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        print(&error.to_string());
-        return ExitCode::SUCCESS;
+        return print(&error.to_string()).map_or_else(|error| failure(&error), |()| ExitCode::SUCCESS);
     }
     let text = error.to_string();
     // clap's first paragraph has the cause; its usage and tips follow.
     let cause: Vec<&str> = text.split("\n\n").next().unwrap_or_default().split_whitespace().collect();
     let cause = cause.join(" ");
     let cause = cause.strip_prefix("error: ").unwrap_or(&cause);
-    eprintln!("headlight: {cause} (see `headlight --help`)");
+    complain(&format!("{cause} (see `headlight --help`)"));
     ExitCode::from(2)
 }
 
-/// Writes to standard output; a reader that has gone, such as `head`, is no failure.
-fn print(text: &str) {
-    use std::io::Write;
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
+/// One line, but for a pipe that was closed: whoever closed it, as `head` does, has what it wanted.
+fn failure(error: &anyhow::Error) -> ExitCode {
+    if error.chain().any(|cause| matches!(cause.downcast_ref(), Some(RunError::ReaderGone(_)))) {
+        // As shells tell of a program that SIGPIPE ended.
+        return ExitCode::from(141);
+    }
+    complain(&one_line(error.as_ref()));
+    ExitCode::FAILURE
 }
 
 /// A number in a cell of a table; the cell of one that is infinite or none is empty.
@@ -116,5 +117,5 @@ fn cell(number: f32) -> String {
 
 /// Tells the reader something that is no result.
 fn note(text: &str) {
-    eprintln!("headlight: note: {text}");
+    complain(&format!("note: {text}"));
 }

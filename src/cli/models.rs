@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use super::input::ModelArgs;
 use super::{note, print, progress};
 use crate::engine::Progress;
-use crate::hub::Fetch;
+use crate::hub::{Fetch, hides_progress};
 use crate::model::{Config, list_models, model_folders};
 use crate::run::{LoadReport, TaskInfo};
 
@@ -33,12 +33,15 @@ fn get(name: &str, revision: Option<String>) -> Result<()> {
     let fetch = Fetch { model: name.to_owned(), revision, ..Fetch::default() };
     let folder = progress::show(|update| {
         fetch.run(&mut |fetched| {
+            if hides_progress() {
+                return true;
+            }
             // In kilobytes: a terminal has no room for more digits.
             update(Progress::new((fetched.bytes / 1000) as usize, (fetched.of / 1000) as usize));
             true
         })
     })?;
-    print(&format!("{name}: {}\n", folder.display()));
+    print(&format!("{name}: {}\n", folder.display()))?;
     Ok(())
 }
 
@@ -59,7 +62,7 @@ fn list() -> Result<()> {
         };
         text.push_str(&format!("{name}\t{shape}\t{}\n", folder.display()));
     }
-    print(&text);
+    print(&text)?;
     if models.is_empty() {
         let folders: Vec<_> = model_folders().iter().map(|folder| folder.display().to_string()).collect();
         note(&format!("no model lies in {}; `cargo xtask setup` fetches the default one", folders.join(" or ")));
@@ -94,31 +97,31 @@ fn describe(model: &ModelArgs) -> Result<()> {
         known(info.has_tokenizer),
         known(info.has_pooler),
         info.pooling.describe(),
-    ));
+    ))?;
     if info.tasks.is_empty() {
-        print("task\tnone\n");
+        print("task\tnone\n")?;
     }
     for TaskInfo { task, labels, .. } in &info.tasks {
         let labels = if labels.is_empty() { String::new() } else { format!(": {}", labels.join(", ")) };
-        print(&format!("task\t{}{labels}\n", task.name()));
+        print(&format!("task\t{}{labels}\n", task.name()))?;
     }
     if let Some(note) = &info.note {
-        print(&format!("note\t{note}\n"));
+        print(&format!("note\t{note}\n"))?;
     }
     let LoadReport { files, renamed, unused, not_finite } = &info.report;
-    print(&format!("files\t{}\n", files.join(" ")));
+    print(&format!("files\t{}\n", files.join(" ")))?;
     for (asked, found) in renamed {
-        print(&format!("renamed\t{found}\tread as {asked}\n"));
+        print(&format!("renamed\t{found}\tread as {asked}\n"))?;
     }
     for name in unused {
-        print(&format!("unused\t{name}\n"));
+        print(&format!("unused\t{name}\n"))?;
     }
     for name in not_finite {
-        print(&format!("not finite\t{name}\tit holds numbers that are infinite or none\n"));
+        print(&format!("not finite\t{name}\tit holds numbers that are infinite or none\n"))?;
     }
     if !info.pruned.is_empty() {
         let heads: Vec<String> = info.pruned.iter().map(ToString::to_string).collect();
-        print(&format!("pruned\t{}\n", heads.join(" ")));
+        print(&format!("pruned\t{}\n", heads.join(" ")))?;
     }
     Ok(())
 }

@@ -36,15 +36,14 @@ impl Shown {
     fn update(&mut self, progress: Progress) {
         if std::io::stderr().is_terminal() {
             let text = format!("{} of {}", progress.done, progress.total);
-            eprint!("\r{text}");
+            write!(std::io::stderr(), "\r{text}").ok();
             self.width = text.len();
         }
     }
 
     fn clear(&self) {
         if self.width > 0 {
-            eprint!("\r{:width$}\r", "", width = self.width);
-            std::io::stderr().flush().ok();
+            write!(std::io::stderr(), "\r{:width$}\r", "", width = self.width).ok();
         }
     }
 }

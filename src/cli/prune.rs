@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::input::ModelArgs;
-use super::{note, print, progress};
+use super::{note, output, print, progress};
 use crate::lab::{Prune, PruneOutcome};
 use crate::model::PrunedShape;
 use crate::run::HeadPattern;
@@ -28,6 +28,7 @@ pub struct PruneArgs {
 
 pub fn perform(args: &PruneArgs) -> Result<()> {
     let shape = if args.same_shape { PrunedShape::Same } else { PrunedShape::Compact };
+    output::folder(&args.out)?;
     crate::model::can_prune(&args.model.folder()?)?;
     let model = args.model.open()?;
     let (layers, heads) = (model.info().layers, model.info().heads);
@@ -45,7 +46,7 @@ pub fn perform(args: &PruneArgs) -> Result<()> {
         args.out.display(),
         layers * heads,
         outcome.report().join("\n")
-    ));
+    ))?;
     if shape == PrunedShape::Compact {
         note("transformers 5 does not read folders with pruned_heads; --same-shape writes one that it does");
     }

@@ -1,15 +1,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::input::ModelArgs;
 use super::texts::TextsArgs;
-use super::{cell, note, print, progress};
+use super::{cell, note, output, progress};
 use crate::lab::{GradientImportance, Importance, LeaveOneOut, Sensitivity};
-use crate::run::{HeadId, write_bytes};
+use crate::run::HeadId;
 
 #[derive(Debug, Args)]
 pub struct RankArgs {
@@ -21,9 +21,12 @@ pub struct RankArgs {
     /// is to each head (Michel et al. 2019).
     #[arg(long, value_enum, default_value = "loo")]
     by: By,
-    /// The table to write, most important head first; its ending says what kind: .json or .csv.
+    /// The table to write, most important head first; its ending says what kind: .json or .csv. - is standard output.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+    /// The kind of table, where the name does not say it.
+    #[arg(long, value_enum)]
+    format: Option<Format>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -32,11 +35,14 @@ enum By {
     Gradient,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Json,
+    Csv,
+}
+
 pub fn perform(args: &RankArgs) -> Result<()> {
-    let ending = args.out.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    if !["json", "csv"].contains(&ending.as_str()) {
-        bail!("{} has no ending that says what to write: end it with .json or .csv", args.out.display());
-    }
+    let json = output::kind(&args.out, args.format)? == Format::Json;
     let target = args.texts.target.clone();
     let model = args.model.open()?;
     let examples = Arc::new(args.texts.read(&model)?);
@@ -45,7 +51,7 @@ pub fn perform(args: &RankArgs) -> Result<()> {
         By::Loo => {
             let mut experiment = LeaveOneOut { examples, target };
             let importance: Importance = progress::run(&mut experiment, &model)?;
-            let table = if ending == "json" { as_json(&importance, name)? } else { as_csv(&importance) };
+            let table = if json { as_json(&importance, name)? } else { as_csv(&importance) };
             (table, importance.ranked().first().map_or_else(Default::default, |(head, effect, _)| (*head, *effect)))
         }
         By::Gradient => {
@@ -53,14 +59,13 @@ pub fn perform(args: &RankArgs) -> Result<()> {
             for layer in &found.silent {
                 note(&format!("layer {layer} has no signal, and its heads are left at 0"));
             }
-            let table = if ending == "json" { gradient_json(&found, name)? } else { gradient_csv(&found) };
+            let table = if json { gradient_json(&found, name)? } else { gradient_csv(&found) };
             (table, found.ranked().first().map_or_else(Default::default, |(head, _, scaled)| (*head, *scaled)))
         }
     };
-    write_bytes(&args.out, table)?;
+    output::write(&args.out, table)?;
     let heads = model.info().layers * model.info().heads;
-    print(&format!("{}: {heads} heads, most important {best} ({effect:+.4})\n", args.out.display()));
-    Ok(())
+    output::tell(&args.out, &format!("{heads} heads, most important {best} ({effect:+.4})"))
 }
 
 fn gradient_json(found: &Sensitivity, model: &str) -> Result<String> {

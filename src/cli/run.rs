@@ -4,8 +4,8 @@ use anyhow::Result;
 use clap::Args;
 
 use super::input::{InputArgs, ModelArgs};
-use super::print;
-use crate::run::write_safetensors;
+use super::output;
+use crate::run::run_bytes;
 
 #[derive(Debug, Args)]
 pub struct RunArgs {
@@ -13,7 +13,7 @@ pub struct RunArgs {
     model: ModelArgs,
     #[command(flatten)]
     input: InputArgs,
-    /// The safetensors file to write.
+    /// The safetensors file to write; - is standard output.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 }
@@ -22,8 +22,7 @@ pub fn perform(args: &RunArgs) -> Result<()> {
     let model = args.input.open(&args.model)?;
     let mut run = args.input.run(&model)?;
     model.answer_everywhere(&mut run)?;
-    write_safetensors(&run, &args.out)?;
+    output::write(&args.out, run_bytes(&run)?)?;
     let (layers, heads, tokens) = (run.attention.layers(), run.attention.heads(), run.attention.tokens());
-    print(&format!("{}: {layers} layers, {heads} heads, {tokens} tokens\n", args.out.display()));
-    Ok(())
+    output::tell(&args.out, &format!("{layers} layers, {heads} heads, {tokens} tokens"))
 }

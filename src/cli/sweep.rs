@@ -2,15 +2,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::input::ModelArgs;
 use super::texts::TextsArgs;
-use super::{cell, print, progress};
+use super::{cell, complain, output, print, progress};
 use crate::figure::{CurvesFigure, Line};
 use crate::lab::{Curve, PruningCurve, PruningCurveOutcome};
-use crate::run::write_bytes;
 
 #[derive(Debug, Args)]
 pub struct SweepArgs {
@@ -18,9 +17,13 @@ pub struct SweepArgs {
     model: ModelArgs,
     #[command(flatten)]
     texts: TextsArgs,
-    /// The curve to write; its ending says what kind: .png, .svg, .json or .csv. May be given several times.
+    /// The curve to write; its ending says what kind: .png, .svg, .json or .csv. May be given several times; - is
+    /// standard output.
     #[arg(long, value_name = "FILE", required = true)]
     out: Vec<PathBuf>,
+    /// The kind of file, where a name does not say it.
+    #[arg(long, value_enum)]
+    format: Option<Format>,
     /// Say how many heads can go while the target stays within so many percent of its plain value.
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent)]
     stop: f32,
@@ -29,7 +32,13 @@ pub struct SweepArgs {
     seed: u64,
 }
 
-const KINDS: [&str; 4] = ["png", "svg", "json", "csv"];
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Png,
+    Svg,
+    Json,
+    Csv,
+}
 
 fn percent(text: &str) -> Result<f32, String> {
     let number = text.parse().ok().filter(|number: &f32| (0.0..=100.0).contains(number));
@@ -37,35 +46,37 @@ fn percent(text: &str) -> Result<f32, String> {
 }
 
 pub fn perform(args: &SweepArgs) -> Result<()> {
-    for path in &args.out {
-        if !KINDS.contains(&kind(path).as_str()) {
-            bail!("{} has no ending that says what to write: end it with .png, .svg, .json or .csv", path.display());
-        }
+    // A name with an ending of its own says what it is, whatever the others are.
+    let format = |path: &PathBuf| output::kind(path, None).or_else(|_| output::kind(path, args.format));
+    let outs: Vec<(&PathBuf, Format)> = args.out.iter().map(|path| Ok((path, format(path)?))).collect::<Result<_>>()?;
+    let standard = args.out.iter().filter(|path| output::takes_standard_output(path)).count();
+    if standard > 1 {
+        bail!("standard output takes one file, and {standard} were to go there");
     }
     let model = args.model.open()?;
     let (examples, target) = (Arc::new(args.texts.read(&model)?), args.texts.target.clone());
     let mut experiment = PruningCurve { examples, target, seed: args.seed };
     let outcome: PruningCurveOutcome = progress::run(&mut experiment, &model)?;
     let spared = outcome.spared(args.stop / 100.0).len();
-    for path in &args.out {
-        let bytes = match kind(path).as_str() {
-            "json" => as_json(&outcome, &model.info().name, args, spared)?.into_bytes(),
-            "csv" => as_csv(&outcome.sweep.curves).into_bytes(),
-            "svg" => figure(&outcome, &model.info().name, args.stop).draw()?.as_str().as_bytes().to_vec(),
-            _ => figure(&outcome, &model.info().name, args.stop).draw()?.to_png(2.0)?.bytes,
+    for (path, format) in outs {
+        let bytes = match format {
+            Format::Json => as_json(&outcome, &model.info().name, args, spared)?.into_bytes(),
+            Format::Csv => as_csv(&outcome.sweep.curves).into_bytes(),
+            Format::Svg => figure(&outcome, &model.info().name, args.stop).draw()?.as_str().as_bytes().to_vec(),
+            Format::Png => figure(&outcome, &model.info().name, args.stop).draw()?.to_png(2.0)?.bytes,
         };
-        write_bytes(path, bytes)?;
+        output::write(path, bytes)?;
     }
     let total = outcome.importance.effect.len();
-    print(&format!(
-        "{spared} of {total} heads can go, least important first, while the target stays within {} %\n",
+    let said = format!(
+        "{spared} of {total} heads can go, least important first, while the target stays within {} %",
         args.stop
-    ));
-    Ok(())
-}
-
-fn kind(path: &std::path::Path) -> String {
-    path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
+    );
+    if standard > 0 {
+        complain(&said);
+        return Ok(());
+    }
+    print(&format!("{said}\n"))
 }
 
 fn as_json(outcome: &PruningCurveOutcome, model: &str, args: &SweepArgs, spared: usize) -> Result<String> {

@@ -3,10 +3,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
+use super::input::read_session;
 use crate::gui::{self, Opening};
 use crate::model::{find_model, list_models};
 use crate::run::{Texts, one_line};
-use crate::session::Session;
 
 #[derive(Debug, Args)]
 pub struct WindowArgs {
@@ -16,7 +16,7 @@ pub struct WindowArgs {
     /// Open the window with this second sentence, which makes a pair.
     #[arg(long, value_name = "SENTENCE", requires = "text", allow_hyphen_values = true)]
     text_b: Option<String>,
-    /// Go on with a session that was saved in the window.
+    /// Go on with a session that was saved in the window; - is standard input.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "model"])]
     session: Option<PathBuf>,
     /// A model's folder, or the name of one that `headlight models` lists.
@@ -41,6 +41,6 @@ pub fn open(args: WindowArgs) -> Result<()> {
         Theme::Light => gui::Theme::Light,
         Theme::Dark => gui::Theme::Dark,
     });
-    let session = args.session.as_deref().map(Session::read).transpose()?;
+    let session = args.session.as_deref().map(read_session).transpose()?;
     Ok(gui::open(Opening { texts, model, models: list_models(), session }, theme)?)
 }

@@ -54,7 +54,8 @@ pub fn keep(storage: &mut dyn Storage, layout: &Tree<Pane>, view: &ViewSpec, lan
 
 /// Renames a settings file that cannot be read, since the next one would be written over it; gives its new name.
 pub fn put_aside_if_broken(file: &Path) -> Option<PathBuf> {
-    let bytes = std::fs::read(file).ok()?;
+    // A pipe would be waited for.
+    let bytes = std::fs::metadata(file).is_ok_and(|there| there.is_file()).then(|| std::fs::read(file).ok())??;
     let readable = std::str::from_utf8(&bytes).is_ok_and(|text| ron::from_str::<HashMap<String, String>>(text).is_ok());
     if readable {
         return None;

@@ -4,6 +4,8 @@
 //! gives one, the SHA-256 that were promised, before the model counts as there; a download can be given up and gone on
 //! with; and only weights, config and tokenizer are fetched.
 
+mod variables;
+
 use std::fs;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -14,6 +16,7 @@ use hf_hub::{Cache, Repo, RepoType};
 use sha2::{Digest, Sha256};
 
 use crate::text::TOKENIZER_FILES;
+pub use variables::{cache_folder, hides_progress};
 
 /// What to fetch, and from where.
 #[derive(Debug, Clone, Default)]
@@ -24,7 +27,7 @@ pub struct Fetch {
     pub revision: Option<String>,
     /// Another server than the one in `HF_ENDPOINT`, or the hub.
     pub endpoint: Option<String>,
-    /// Another cache than the one in `HF_HOME`, or the user's.
+    /// Another cache than the one that the variables name, or the user's.
     pub cache: Option<PathBuf>,
 }
 
@@ -59,6 +62,12 @@ pub enum HubError {
     Nonsense(String),
     #[error("cannot write {}: {cause}", path.display())]
     CannotWrite { path: PathBuf, cause: String },
+    #[error("{name} cannot be followed: {cause}")]
+    BadVariable { name: &'static str, cause: String },
+    #[error("{variable} forbids the network, and {model} is not whole in the cache {}: unset it to fetch the model", cache.display())]
+    Offline { variable: &'static str, model: String, cache: PathBuf },
+    #[error("there is no folder for the hub's cache: name one in HF_HOME")]
+    NoCache,
     #[error("given up; what has come is kept, and the same command goes on from there")]
     Cancelled,
 }
@@ -76,7 +85,10 @@ impl Fetch {
             return Err(HubError::BadName(self.model.clone()));
         }
         let revision = self.revision.clone().unwrap_or_else(|| "main".to_owned());
-        let cache = self.cache.clone().map_or_else(Cache::from_env, Cache::new);
+        let cache = Cache::new(self.cache.clone().or_else(cache_folder).ok_or(HubError::NoCache)?);
+        if let Some(variable) = variables::offline() {
+            return self.kept(&cache, &revision, variable);
+        }
         let repo = Repo::with_revision(self.model.clone(), RepoType::Model, revision);
         let api = self.api(&cache)?;
         let remote = api.repo(repo.clone());
@@ -103,12 +115,30 @@ impl Fetch {
         folder.ok_or_else(|| HubError::NoWeights(self.model.clone()))
     }
 
+    /// The folder of a model that was fetched before: without the network there is no other.
+    fn kept(&self, cache: &Cache, revision: &str, variable: &'static str) -> Result<PathBuf, HubError> {
+        let missing = || HubError::Offline { variable, model: self.model.clone(), cache: cache.path().clone() };
+        let repository = cache.path().join(format!("models--{}", self.model.replace('/', "--")));
+        // A revision is a name of ours to look up, and no way out of the cache.
+        if Path::new(revision).components().any(|part| !matches!(part, std::path::Component::Normal(_))) {
+            return Err(missing());
+        }
+        let commit = fs::read_to_string(repository.join("refs").join(revision)).unwrap_or_else(|_| revision.to_owned());
+        let folder = repository.join("snapshots").join(checked(commit.trim()).map_err(|_| missing())?);
+        // Its config comes last.
+        if folder.join("config.json").is_file() { Ok(folder) } else { Err(missing()) }
+    }
+
     fn api(&self, cache: &Cache) -> Result<hf_hub::api::sync::Api, HubError> {
-        let token = std::env::var("HF_TOKEN").ok().filter(|token| !token.is_empty());
-        let mut builder = ApiBuilder::from_env().with_progress(false).with_retries(2);
-        builder = builder.with_cache_dir(cache.path().clone()).with_token(token.or_else(|| Cache::from_env().token()));
-        if let Some(endpoint) = &self.endpoint {
-            builder = builder.with_endpoint(endpoint.clone());
+        variables::check_proxies()?;
+        let mut builder = ApiBuilder::from_cache(cache.clone()).with_progress(false).with_retries(2);
+        builder = builder.with_token(variables::token());
+        let endpoint = match &self.endpoint {
+            Some(endpoint) => Some(endpoint.clone()),
+            None => variables::endpoint()?,
+        };
+        if let Some(endpoint) = endpoint {
+            builder = builder.with_endpoint(endpoint);
         }
         builder.build().map_err(|error| self.explain(&error))
     }

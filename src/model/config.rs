@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::ModelError;
 use super::family::Family;
 use super::find::folder_of;
-use crate::run::HeadId;
+use crate::run::{HeadId, as_utf8};
 
 /// The shape of an encoder, as `config.json` gives it.
 #[derive(Debug, Clone, PartialEq)]
@@ -219,7 +219,7 @@ impl Config {
     }
 
     fn parse(text: &[u8]) -> Result<(&'static Family, Stored, Self), String> {
-        let stored = Stored(serde_json::from_slice(text).map_err(|error| error.to_string())?);
+        let stored = Stored(serde_json::from_slice(&as_utf8(text)).map_err(|error| error.to_string())?);
         // Checkpoints of 2019 do not say.
         let family = Family::of(&stored.text("model_type", "bert")?)?;
         if stored.flag("is_decoder", false)? {

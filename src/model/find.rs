@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use directories::ProjectDirs;
 
 use super::ModelError;
+use crate::hub::cache_folder;
 
 /// The model used when none is named; `cargo xtask setup` fetches it.
 pub const DEFAULT_MODEL: &str = "all-MiniLM-L6-v2";
@@ -14,14 +15,6 @@ pub fn model_folders() -> Vec<PathBuf> {
     let set = std::env::var_os("HEADLIGHT_MODELS").filter(|value| !value.is_empty()).map(PathBuf::from);
     let own = ProjectDirs::from("", "", "headlight").map(|dirs| dirs.data_dir().join("models"));
     set.into_iter().chain(own).collect()
-}
-
-/// The cache of the Hugging Face hub, as its own programs find it: `HF_HUB_CACHE`, else `hub` in `HF_HOME`, else the
-/// user's cache folder.
-fn hub_cache() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let usual = || directories::BaseDirs::new().map(|dirs| dirs.home_dir().join(".cache/huggingface"));
-    set("HF_HUB_CACHE").or_else(|| Some(set("HF_HOME").or_else(usual)?.join("hub")))
 }
 
 /// The folder of a model in the hub's cache, `NAME` or `OWNER/NAME`: the snapshot that its main branch points to, else
@@ -71,7 +64,7 @@ pub fn find_model(name: Option<&Path>) -> Result<PathBuf, ModelError> {
     if let Some(found) = sought.iter().find(|path| path.is_dir()) {
         return Ok(found.clone());
     }
-    let cache = hub_cache();
+    let cache = cache_folder();
     match cache.as_deref().zip(name.to_str()).and_then(|(cache, name)| in_hub_cache(cache, name)) {
         Some(found) => Ok(found),
         None => {
@@ -93,7 +86,7 @@ pub fn list_models() -> Vec<(String, PathBuf)> {
             }
         }
     }
-    let cache = hub_cache().unwrap_or_default();
+    let cache = cache_folder().unwrap_or_default();
     for entry in std::fs::read_dir(&cache).into_iter().flatten().flatten() {
         let folder = entry.file_name().to_string_lossy().into_owned();
         // The hub's names hold no double hyphen but the one between owner and name.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::ModelError;
-use crate::run::{Embedding, Pooling, PoolingMode, Prefix};
+use crate::run::{Embedding, Pooling, PoolingMode, Prefix, as_utf8};
 
 #[derive(Debug, Deserialize)]
 struct Module {
@@ -73,7 +73,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ModelError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(ModelError::Unreadable { path: path.to_owned(), cause: error.to_string() }),
     };
-    serde_json::from_slice(&bytes)
+    serde_json::from_slice(&as_utf8(&bytes))
         .map(Some)
         .map_err(|error| ModelError::BadConfig { path: path.to_owned(), cause: error.to_string() })
 }

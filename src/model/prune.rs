@@ -1,14 +1,14 @@
 //! Removing heads from a checkpoint for good: a new folder, either compact or of the same shape.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::checkpoint::Checkpoint;
 use super::find::folder_of;
 use super::{Config, ModelError};
-use crate::run::{HeadId, Stored, write_tensors};
+use crate::run::{HeadId, Stored, as_utf8, end_of_links, write_tensors};
 
 /// What a pruned folder looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,7 +35,9 @@ pub fn prune(folder: &Path, heads: &BTreeSet<HeadId>, shape: PrunedShape, out: &
             return Err(crate::run::RunError::PrunedHead(*head).into());
         }
     }
-    if out.exists() {
+    // At the end of a link that leads to nothing yet, not in its place.
+    let out = &end_of_links(out)?;
+    if out.symlink_metadata().is_ok() {
         return Err(ModelError::CannotPrune {
             path: out.into(),
             cause: "there is something of that name already".into(),
@@ -57,9 +59,8 @@ pub fn prune(folder: &Path, heads: &BTreeSet<HeadId>, shape: PrunedShape, out: &
         stored["pruned_heads"] = pruned_heads(&config.pruned | heads);
     }
     let failed = |cause: String| ModelError::CannotPrune { path: out.into(), cause };
-    let partial = out.with_added_extension("part");
+    let partial = new_folder_beside(out).map_err(|error| failed(error.to_string()))?;
     let write = || -> Result<(), String> {
-        std::fs::create_dir_all(&partial).map_err(|error| error.to_string())?;
         copy_beside(folder_of(folder), &partial, 2)?;
         let config = serde_json::to_string_pretty(&stored).map_err(|error| error.to_string())? + "\n";
         std::fs::write(partial.join("config.json"), config).map_err(|error| error.to_string())?;
@@ -73,6 +74,23 @@ pub fn prune(folder: &Path, heads: &BTreeSet<HeadId>, shape: PrunedShape, out: &
     })
 }
 
+/// A folder of a name that nothing had, beside a place where one is to be. Folders above it are made.
+fn new_folder_beside(out: &Path) -> std::io::Result<PathBuf> {
+    if let Some(parent) = out.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    for count in 0_u32.. {
+        let name = format!("{}.part", std::process::id());
+        let name = if count == 0 { name } else { format!("{count}.{name}") };
+        let partial = out.with_added_extension(name);
+        match std::fs::create_dir(&partial) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| partial),
+        }
+    }
+    Err(std::io::ErrorKind::AlreadyExists.into())
+}
+
 /// Refuses a family of which single heads cannot be removed, whether or not it can be opened; gives the config.
 ///
 /// # Errors
@@ -81,7 +99,7 @@ pub fn can_prune(folder: &Path) -> Result<Value, ModelError> {
     let path = folder_of(folder).join("config.json");
     let text = std::fs::read(&path)
         .map_err(|error| ModelError::Unreadable { path: path.clone(), cause: error.to_string() })?;
-    let stored: Value = serde_json::from_slice(&text)
+    let stored: Value = serde_json::from_slice(&as_utf8(&text))
         .map_err(|error| ModelError::BadConfig { path: path.clone(), cause: error.to_string() })?;
     match stored["model_type"].as_str() {
         Some(family @ "albert") => Err(ModelError::SharedLayers { family: family.to_owned() }),

@@ -44,6 +44,10 @@ pub enum RunError {
     CannotRead { path: PathBuf, cause: String },
     #[error("cannot write {}: {cause}", path.display())]
     CannotWrite { path: PathBuf, cause: String },
+    #[error("what reads from {} has gone", .0.display())]
+    ReaderGone(PathBuf),
+    #[error("the run cannot be stored: {0}")]
+    NotStored(String),
 }
 
 /// What a panic said, where it said something.

@@ -6,9 +6,17 @@ use std::sync::Arc;
 use ndarray::Array3;
 use safetensors::{Dtype, View};
 
-use super::{AttentionMaps, Run, RunError};
+use super::{AttentionMaps, Run, RunError, write_bytes};
 
-/// Writes a run as safetensors.
+/// Writes a run as safetensors, as [`run_bytes`] has it.
+///
+/// # Errors
+/// As [`write_bytes`].
+pub fn write_safetensors(run: &Run, path: &Path) -> Result<(), RunError> {
+    write_bytes(path, run_bytes(run)?)
+}
+
+/// A run as a safetensors file holds it.
 ///
 /// Tensors: `input_ids` and `token_type_ids` `[N]` (i64); `attention` `[L, H, N, N]` as applied, `context`
 /// `[L, H, N, d]` as applied, `last_hidden_state` `[N, D]`, `sentence_embedding` `[D]`, where the model has a pooler
@@ -18,12 +26,10 @@ use super::{AttentionMaps, Run, RunError};
 /// (for a pair), `model`, `pooling` (how the embedding was made), and where there are any `edits` and `masked` (JSON
 /// lists), `task` and `labels` (of the main head).
 ///
-/// The file appears under its name only once it is whole.
-///
 /// # Errors
-/// [`RunError::CannotWrite`] with the path and the cause.
-pub fn write_safetensors(run: &Run, path: &Path) -> Result<(), RunError> {
-    let failed = |cause: String| RunError::CannotWrite { path: path.to_owned(), cause };
+/// [`RunError::NotStored`] with the cause.
+pub fn run_bytes(run: &Run) -> Result<Vec<u8>, RunError> {
+    let failed = RunError::NotStored;
     let tokens = &run.input.tokens;
     let mut tensors: Vec<(Cow<'_, str>, Stored)> = vec![
         ("input_ids".into(), Stored::integers(tokens.iter().map(|token| token.id))),
@@ -71,10 +77,11 @@ pub fn write_safetensors(run: &Run, path: &Path) -> Result<(), RunError> {
     }
     metadata.extend(run.input.texts.b.as_ref().map(|text| ("text_b".to_owned(), text.clone())));
 
-    write_whole(path, |partial| write_tensors(partial, tensors, metadata))
+    safetensors::serialize(tensors, Some(metadata)).map_err(|error| failed(error.to_string()))
 }
 
-/// Writes named tensors and metadata as a safetensors file, which whoever may read other new files of the user can read.
+/// Writes named tensors and metadata as a new safetensors file, which whoever may read other new files of the user can
+/// read.
 ///
 /// # Errors
 /// The cause in words.
@@ -87,27 +94,6 @@ pub fn write_tensors(
     let usual = std::fs::File::create(path).and_then(|file| file.metadata()).map_err(|error| error.to_string())?;
     safetensors::serialize_to_file(tensors, Some(metadata), path).map_err(|error| error.to_string())?;
     std::fs::set_permissions(path, usual.permissions()).map_err(|error| error.to_string())
-}
-
-/// Writes under a temporary name in the same folder, then renames: a reader never meets half a file.
-///
-/// # Errors
-/// [`RunError::CannotWrite`] with the path and the cause.
-fn write_whole(path: &Path, write: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), RunError> {
-    let partial = path.with_added_extension("part");
-    let written = write(&partial).and_then(|()| std::fs::rename(&partial, path).map_err(|error| error.to_string()));
-    written.map_err(|cause| {
-        std::fs::remove_file(&partial).ok();
-        RunError::CannotWrite { path: path.to_owned(), cause }
-    })
-}
-
-/// Writes bytes as a file that appears under its name only once it is whole.
-///
-/// # Errors
-/// [`RunError::CannotWrite`] with the path and the cause.
-pub fn write_bytes(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), RunError> {
-    write_whole(path, |partial| std::fs::write(partial, bytes).map_err(|error| error.to_string()))
 }
 
 /// A tensor as a safetensors file holds it: little-endian, row-major.

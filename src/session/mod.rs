@@ -1,11 +1,13 @@
 //! What a saved session holds, and reading it back: texts and edits, from which everything is computed again; never a
 //! matrix.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::{Edit, Recipe, RunError, Texts, ViewSpec, write_bytes};
+use crate::run::{Edit, Recipe, RunError, Texts, ViewSpec, as_utf8, write_bytes};
 
 /// A session as a file holds it (JSON).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -81,11 +83,13 @@ impl Session {
     /// [`SessionError`] if the file cannot be read, is no session, or of a later format.
     pub fn read(path: &Path) -> Result<Self, SessionError> {
         let unreadable = |cause: String| SessionError::Unreadable { path: path.to_owned(), cause };
-        let size = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
+        let mut bytes = Vec::new();
+        // Of a pipe the length is not known before.
+        let read = File::open(path).and_then(|file| file.take(Self::MOST_BYTES + 1).read_to_end(&mut bytes));
+        let size = read.map_err(|error| unreadable(error.to_string()))? as u64;
         if size > Self::MOST_BYTES {
-            return Err(unreadable(format!("it has {size} bytes, more than any session")));
+            return Err(unreadable(format!("it has more than {} bytes, more than any session", Self::MOST_BYTES)));
         }
-        let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
         Self::from_json(&bytes, path)
     }
 
@@ -101,6 +105,7 @@ impl Session {
         }
         let malformed =
             |error: serde_json::Error| SessionError::Malformed { path: path.to_owned(), cause: error.to_string() };
+        let text = &*as_utf8(text);
         let Version { version } = serde_json::from_slice(text).map_err(malformed)?;
         if version > Self::VERSION {
             return Err(SessionError::TooNew { path: path.to_owned(), version });

@@ -17,6 +17,7 @@ use ::safetensors::Dtype;
 use serde::Deserialize;
 
 use super::ModelError;
+use crate::run::as_utf8;
 pub(super) use weights::{LayerNorm, Linear, LoadWatch, Seen, Weights};
 
 /// The tensors of a checkpoint, which may be spread over several files.
@@ -100,7 +101,7 @@ impl Checkpoint {
         }
         let bad = |cause: String| ModelError::BadWeights { path: index.to_owned(), cause };
         let text = std::fs::read(index).map_err(|error| unreadable(index, &error))?;
-        let Index { weight_map } = serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))?;
+        let Index { weight_map } = serde_json::from_slice(&as_utf8(&text)).map_err(|error| bad(error.to_string()))?;
         let mut names: Vec<&String> = weight_map.values().collect();
         names.sort();
         names.dedup();
