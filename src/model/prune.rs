@@ -45,7 +45,7 @@ pub fn prune(folder: &Path, heads: &BTreeSet<HeadId>, shape: PrunedShape, out: &
     if shape == PrunedShape::Compact && !rule.compact {
         return Err(ModelError::NoCompactForm { family: config.family });
     }
-    let checkpoint = Checkpoint::open(folder)?;
+    let checkpoint = Checkpoint::open(folder)?.unwrapped(family.anchor, &family.base())?;
     let tensors: Vec<(String, Stored)> = (checkpoint.tensors().iter())
         .map(|(name, entry)| {
             let whole =

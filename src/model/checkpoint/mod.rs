@@ -7,8 +7,9 @@ mod pickle_machine;
 mod safetensors;
 mod torch;
 mod weights;
+mod wrapping;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -24,6 +25,10 @@ pub(super) use weights::{LayerNorm, Linear, LoadWatch, Seen, Weights};
 pub(super) struct Checkpoint {
     files: Vec<Source>,
     tensors: BTreeMap<String, Entry>,
+    /// What stood in names and was taken off.
+    wrappers: BTreeSet<String>,
+    /// The encoder's names began as no class of `transformers` with a task head makes them.
+    is_odd: bool,
 }
 
 #[derive(Debug)]
@@ -80,7 +85,8 @@ impl Checkpoint {
     }
 
     fn of_files(paths: &[PathBuf]) -> Result<Self, ModelError> {
-        let mut checkpoint = Self { files: Vec::new(), tensors: BTreeMap::new() };
+        let mut checkpoint =
+            Self { files: Vec::new(), tensors: BTreeMap::new(), wrappers: BTreeSet::new(), is_odd: false };
         for path in paths {
             let file = File::open(path).map_err(|error| unreadable(path, &error))?;
             let is_safetensors = path.extension().is_some_and(|ending| ending == "safetensors");

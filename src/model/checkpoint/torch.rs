@@ -118,7 +118,7 @@ fn named(pickle: &Pickle, place: impl Fn(&Storage) -> Option<(u64, u64)>) -> Res
             return Err(format!("{name} reaches beyond its {count} numbers"));
         }
         let start = start + *offset as u64 * (storage.dtype.bitsize() as u64 / 8);
-        found.push((name.to_owned(), Entry { start, ..entry }));
+        found.push((name, Entry { start, ..entry }));
     }
     if found.is_empty() {
         return Err("it holds no named tensors".into());

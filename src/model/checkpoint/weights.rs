@@ -65,10 +65,11 @@ impl<'w> Seen<'w> {
 }
 
 impl<'a> Weights<'a> {
-    /// The encoder's weights, whatever stands before their names. `anchor` is the name, without that, of a weight that
-    /// every checkpoint of the family has.
-    pub fn new(checkpoint: &'a Checkpoint, anchor: &str, seen: &'a Seen<'a>) -> Self {
-        let prefix = checkpoint.tensors().keys().find_map(|name| name.strip_suffix(anchor)).unwrap_or("").to_owned();
+    /// The encoder's weights, with or without `base` before their names. `anchor` is the name, without that, of a weight
+    /// that every checkpoint of the family has.
+    pub fn new(checkpoint: &'a Checkpoint, anchor: &str, base: &str, seen: &'a Seen<'a>) -> Self {
+        let has_base = checkpoint.tensors().contains_key(&format!("{base}{anchor}"));
+        let prefix = if has_base { base.to_owned() } else { String::new() };
         Self { checkpoint, prefix, seen }
     }
 
