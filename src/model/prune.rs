@@ -82,7 +82,7 @@ pub fn can_prune(folder: &Path) -> Result<Value, ModelError> {
     let text = std::fs::read(&path)
         .map_err(|error| ModelError::Unreadable { path: path.clone(), cause: error.to_string() })?;
     let stored: Value = serde_json::from_slice(&text)
-        .map_err(|error| ModelError::BadConfig { path: path.clone(), cause: error.to_string() })?;
+        .map_err(|error| ModelError::BadConfig { path: path.clone(), cause: error.to_string() }.told())?;
     match stored["model_type"].as_str() {
         Some(family @ "albert") => Err(ModelError::SharedLayers { family: family.to_owned() }),
         _ => Ok(stored),

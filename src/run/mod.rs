@@ -17,6 +17,7 @@ mod task;
 mod text_file;
 mod token;
 mod view;
+mod what_file;
 
 pub use align::align;
 pub use edit::{Edit, HeadPattern, Intervention, Source, TokenChoice};
@@ -33,3 +34,4 @@ pub use task::{Scale, Task, TaskInfo, TaskOutput};
 pub use text_file::read_lines;
 pub use token::{Input, Limit, MaskedToken, Role, Segment, Span, Texts, Token};
 pub use view::{ColorMap, Crop, MapRange, TokenRange, ViewSpec};
+pub use what_file::{told_cause, what_it_is};

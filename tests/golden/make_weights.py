@@ -7,12 +7,17 @@ The numbers are those of `tasks/sequence`, whose reference they are held against
 
 import argparse
 import collections
+import json
 import pathlib
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import torch
+import transformers
 from make import HERE
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
+from transformers import AutoConfig
 
 SOURCE = HERE / "tasks" / "sequence"
 
@@ -43,5 +48,23 @@ def trainer():
     torch.save(state, folder / "pytorch_model.bin")
 
 
+def headless():
+    """What `transformers` names as missing when every tensor beside the encoder is dropped from each golden."""
+    found = {}
+    for source in sorted([*(HERE / "tasks").iterdir(), *(HERE / "families").iterdir()]):
+        config = AutoConfig.from_pretrained(source)
+        kind = getattr(transformers, config.architectures[0])
+        weights = load_file(source / "model.safetensors")
+        base = kind.base_model_prefix + "."
+        with tempfile.TemporaryDirectory() as folder:
+            config.save_pretrained(folder)
+            inner = {name: tensor for name, tensor in weights.items() if name.startswith(base)}
+            save_file(inner, Path(folder) / "model.safetensors", metadata={"format": "pt"})
+            _, report = kind.from_pretrained(folder, output_loading_info=True)
+        found[f"{source.parent.name}/{source.name}"] = {"base": base, "missing": sorted(report["missing_keys"])}
+    (HERE / "weights" / "headless.json").write_text(json.dumps(found, indent=1) + "\n")
+
+
 if __name__ == "__main__":
     trainer()
+    headless()

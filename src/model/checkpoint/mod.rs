@@ -69,6 +69,10 @@ impl Checkpoint {
     /// # Errors
     /// [`ModelError`] if there are none, or a file is not what its name says.
     pub fn open(folder: &Path) -> Result<Self, ModelError> {
+        Self::find(folder).map_err(ModelError::told)
+    }
+
+    fn find(folder: &Path) -> Result<Self, ModelError> {
         if folder.is_file() {
             return Self::of_files(&[folder.to_owned()]);
         }
@@ -81,7 +85,7 @@ impl Checkpoint {
                 return Self::of_shards(folder, &index);
             }
         }
-        Err(ModelError::NoWeights(folder.to_owned()))
+        Err(ModelError::NoWeights { folder: folder.to_owned(), others: others(folder) })
     }
 
     fn of_files(paths: &[PathBuf]) -> Result<Self, ModelError> {
@@ -192,6 +196,32 @@ impl Entry {
             }
         }
     }
+}
+
+/// What else in a folder holds weights, each with what is to be said of it.
+fn others(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = (std::fs::read_dir(folder).into_iter().flatten().flatten())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    let told = |name: &String| {
+        let path = folder.join(name);
+        let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        let what = match (name.as_str(), ending.as_str()) {
+            ("adapter_model.safetensors" | "adapter_model.bin", _) => "an adapter: merge it into its model first",
+            ("training_args.bin" | "optimizer.bin" | "optimizer.pt" | "scheduler.pt" | "scaler.pt", _) => return None,
+            (name, _) if WHOLE.contains(&name) && !path.exists() => "a link to a file that is gone",
+            (_, "safetensors" | "bin" | "pt" | "pth" | "ckpt") => "which can be opened by its own path",
+            (_, "h5" | "index" | "pb") => "of TensorFlow: save it anew for PyTorch",
+            (_, "msgpack") => "of Flax: save it anew for PyTorch",
+            (_, "onnx") => "of ONNX, which keeps no weights by their names: take the model that it was made of",
+            (_, "gguf" | "ggml") => "of llama.cpp: take the model that it was made of",
+            (_, "ot") => "of rust-bert: save it anew for PyTorch",
+            _ => return None,
+        };
+        Some(format!("{name}, {what}"))
+    };
+    names.iter().filter_map(told).take(3).collect()
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> ModelError {

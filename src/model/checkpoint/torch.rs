@@ -25,7 +25,9 @@ pub(super) fn tensors(mut file: &File) -> Result<Tensors, String> {
 
 fn zipped(file: &File) -> Result<Tensors, String> {
     let told = |error: zip::result::ZipError| error.to_string();
-    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(told)?;
+    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|error| {
+        format!("it begins as torch.save writes, and is damaged or cut short: fetch it again ({error})")
+    })?;
     let mut places = HashMap::new();
     let mut pickle = None;
     for number in 0..archive.len() {
