@@ -56,3 +56,32 @@ fn a_value_with_a_hyphen_is_judged_by_the_option_that_it_was_given_to() {
         assert!(error.contains("-x") || error.contains("-5"), "{error}");
     }
 }
+
+#[test]
+fn rank_and_sweep_take_a_text_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (lines, by_file, by_text) = (path("texts.txt"), path("file.csv"), path("text.csv"));
+    for (line, words, target) in [
+        ("- the cat", &["--text", "- the cat"][..], "self"),
+        ("the cat\ta dog", &["--text", "the cat", "--text-b", "a dog"][..], "similarity"),
+        ("the cat\tglad", &["--text", "the cat", "--answer", "glad"][..], "loss"),
+    ] {
+        let model = if target == "loss" { support::task_model("sequence").display().to_string() } else { tiny() };
+        std::fs::write(&lines, line).unwrap();
+        let rank = ["rank", "--model", &model, "--target", target];
+        success(&[&rank[..], &["--texts", &lines, "--out", &by_file]].concat());
+        success(&[&rank[..], words, &["--out", &by_text]].concat());
+        assert_eq!(std::fs::read(&by_file).unwrap(), std::fs::read(&by_text).unwrap(), "{target}");
+    }
+    success(&["sweep", "--model", &tiny(), "--text", "the cat", "--out", &by_text]);
+    let model = tiny();
+    let refused = |words: &[&str], code: i32| {
+        refusal(&[&["rank", "--model", &model, "--out", "never.csv"], words].concat(), code)
+    };
+    assert!(refused(&[], 2).contains("--texts"), "one of both is needed");
+    refused(&["--text", "a", "--texts", "b.txt"], 2);
+    assert!(refused(&["--text", "a", "--target", "similarity"], 1).contains("give --text-b"));
+    assert!(refused(&["--text", "a", "--target", "loss"], 1).contains("give --answer"));
+    assert!(refused(&["--text", "a", "--answer", "b"], 1).contains("leave --answer out"));
+}

@@ -133,7 +133,7 @@ fn the_wheel_zooms_and_whole_map_goes_back() {
     let command = choose(&mut stage, "Copy command");
     let option = |name: &str| {
         let rest = command.split_once(name).expect("the option").1;
-        let range: TokenRange = rest.split(' ').next().unwrap().parse().unwrap();
+        let range: TokenRange = rest.split(' ').next().unwrap().trim_matches('\'').parse().unwrap();
         range.end - range.start
     };
     for name in ["--queries ", "--keys "] {
@@ -184,7 +184,8 @@ fn a_right_click_copies_the_row_and_the_command() {
     let command = choose(&mut stage, "Copy command");
     assert_eq!(
         command,
-        r"headlight heatmap --model models/scripted --text 'it didn'\''t sit' --head 0.0 --out layer0-head00.png"
+        "headlight heatmap --percent-encoded --model models/scripted --text 'it didn%27t sit' --head '0.0' \
+         --out layer0-head00.png"
     );
 }
 

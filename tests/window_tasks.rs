@@ -541,7 +541,7 @@ fn what_was_found_while_a_model_was_read_is_listed() {
         files: vec!["pytorch_model.bin".into()],
         renamed: vec![("norm.weight".into(), "norm.gamma".into())],
         unused: vec!["dropped.weight".into()],
-        not_finite: Vec::new(),
+        ..Default::default()
     };
     let info = Arc::new(ModelInfo { report, ..(*model_info(2, 3)).clone() });
     let mut stage = Stage::with_model(info, Texts::single("the cat"));

@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 
+use super::encoded::EncodedArgs;
 use super::input::{InputArgs, ModelArgs};
 use super::{output, print};
 use crate::figure::HeatmapFigure;
@@ -15,6 +16,8 @@ use crate::run::{
 
 #[derive(Debug, Args)]
 pub struct HeatmapArgs {
+    #[command(flatten)]
+    encoded: EncodedArgs,
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
@@ -79,6 +82,7 @@ impl HeatmapArgs {
 }
 
 pub fn perform(args: &HeatmapArgs) -> Result<()> {
+    args.encoded.check()?;
     // Before the model is loaded for nothing.
     let format = args.out.as_deref().map(|out| output::kind(out, args.format)).transpose()?;
     args.out_dir.as_deref().map(output::folder).transpose()?;

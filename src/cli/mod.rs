@@ -1,6 +1,7 @@
 //! The command line. Results go to files or standard output, everything else to standard error, one line each.
 //! Exit codes: 0, 1 for a failure, 2 for wrong usage, 141 if what reads standard output has gone.
 
+mod encoded;
 mod heatmap;
 mod input;
 mod models;
@@ -63,7 +64,14 @@ pub fn main() -> ExitCode {
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("off"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
 
-    let cli = match Cli::try_parse() {
+    let words = match encoded::decoded(std::env::args_os()) {
+        Ok(words) => words,
+        Err(cause) => {
+            complain(&cause);
+            return ExitCode::from(2);
+        }
+    };
+    let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };

@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
@@ -19,6 +21,11 @@ pub struct ModelsArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Describe a model, with what was found while its files were read.
+    Show {
+        /// Its folder, the file of its weights, or the name of one that is found.
+        name: PathBuf,
+    },
     /// Fetch a model from the Hugging Face hub, or from the mirror in HF_ENDPOINT, into its cache.
     Get {
         /// OWNER/NAME, or NAME alone, as in bert-base-uncased.
@@ -46,8 +53,10 @@ fn get(name: &str, revision: Option<String>) -> Result<()> {
 }
 
 pub fn perform(args: &ModelsArgs) -> Result<()> {
-    if let Some(Command::Get { name, revision }) = &args.command {
-        return get(name, revision.clone());
+    match &args.command {
+        Some(Command::Get { name, revision }) => return get(name, revision.clone()),
+        Some(Command::Show { name }) => return describe(&ModelArgs { model: Some(name.clone()) }),
+        None => {}
     }
     if args.model.model.is_some() { describe(&args.model) } else { list() }
 }
@@ -98,8 +107,10 @@ fn describe(model: &ModelArgs) -> Result<()> {
         known(info.has_pooler),
         info.pooling.describe(),
     ))?;
-    if info.tasks.is_empty() {
-        print("task\tnone\n")?;
+    match info.report.headless_notice() {
+        Some(notice) => print(&format!("task\tnone: {notice}\n"))?,
+        None if info.tasks.is_empty() => print("task\tnone\n")?,
+        None => {}
     }
     for TaskInfo { task, labels, .. } in &info.tasks {
         let labels = if labels.is_empty() { String::new() } else { format!(": {}", labels.join(", ")) };
@@ -108,10 +119,21 @@ fn describe(model: &ModelArgs) -> Result<()> {
     if let Some(note) = &info.note {
         print(&format!("note\t{note}\n"))?;
     }
-    let LoadReport { files, renamed, unused, not_finite } = &info.report;
+    let LoadReport { files, renamed, unused, not_finite, wrappers, missing, foreign_head, .. } = &info.report;
     print(&format!("files\t{}\n", files.join(" ")))?;
     for (asked, found) in renamed {
         print(&format!("renamed\t{found}\tread as {asked}\n"))?;
+    }
+    if !wrappers.is_empty() {
+        print(&format!("taken off names\t{}\n", wrappers.join(" ")))?;
+    }
+    if *foreign_head {
+        print(
+            "head\tit lies beside the encoder as in no class of transformers: its own program may read it otherwise\n",
+        )?;
+    }
+    for name in missing {
+        print(&format!("missing\t{name}\tthe model's class has it, and nothing stands in for it\n"))?;
     }
     for name in unused {
         print(&format!("unused\t{name}\n"))?;

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::input::{InputArgs, ModelArgs};
-use super::output;
+use super::{note, output};
 use crate::run::run_bytes;
 
 #[derive(Debug, Args)]
@@ -21,6 +21,9 @@ pub struct RunArgs {
 pub fn perform(args: &RunArgs) -> Result<()> {
     let model = args.input.open(&args.model)?;
     let mut run = args.input.run(&model)?;
+    if let Some(notice) = model.info().report.headless_notice() {
+        note(&notice);
+    }
     model.answer_everywhere(&mut run)?;
     output::write(&args.out, run_bytes(&run)?)?;
     let (layers, heads, tokens) = (run.attention.layers(), run.attention.heads(), run.attention.tokens());

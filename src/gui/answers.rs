@@ -18,6 +18,15 @@ const LONGEST_SPAN: usize = 30;
 
 /// Everything that the task heads of the model answer to this text.
 pub fn show(ui: &mut Ui, ran: &Ran, edited: bool, actions: &mut Vec<Action>) {
+    let report = &ran.run.model.report;
+    if let Some(task) = report.headless {
+        ui.label(RichText::new(capital(task.name())).strong());
+        let text = tr!(
+            "The file of weights lacks this head, so it answers nothing: %{names}",
+            names = report.missing.join(", ")
+        );
+        ui.label(RichText::new(format!("⚠ {text}")).color(ui.visuals().warn_fg_color));
+    }
     for info in &ran.run.model.tasks {
         let (Some(plain), Some(now)) = (ran.plain.output(info.task), ran.run.output(info.task)) else { continue };
         let answer = Answer { info, plain, now, run: &ran.run, edited };

@@ -1,6 +1,7 @@
 //! What a right-click on a picture copies: the picture, a row of its numbers, or the command that makes it.
 
 use egui::Ui;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::action::Action;
 use super::lang::tr;
@@ -58,10 +59,10 @@ pub fn row_as_tsv(run: &Run, view: &ViewSpec, query: usize) -> Result<String, Ru
     Ok(format!("query\t{}\n{}\t{}\n", keys.join("\t"), name(row), weights.join("\t")))
 }
 
-/// The command line that draws this picture.
+/// The command line that draws this picture, for any shell.
 pub fn command(run: &Run, view: &ViewSpec) -> String {
-    let mut words = vec!["headlight".to_owned(), "heatmap".to_owned()];
-    let mut option = |name: &str, value: &str| words.extend([format!("--{name}"), quoted(value)]);
+    let mut options = Vec::new();
+    let mut option = |name: &str, value: &str| options.push((name.to_owned(), value.to_owned()));
     option("model", &run.model.folder.display().to_string());
     option("text", &run.input.texts.a);
     if let Some(b) = &run.input.texts.b {
@@ -102,28 +103,108 @@ pub fn command(run: &Run, view: &ViewSpec) -> String {
         option("keys", &crop.keys.to_string());
     }
     option("out", &view.file_name());
-    words.join(" ")
+    command_line("heatmap", &options)
 }
 
-/// A word that a POSIX shell reads as it is.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
+/// A command line that sh, bash, zsh, fish and PowerShell read alike. Where a value has a character that they do not quote
+/// alike, values are percent-encoded.
+fn command_line(command: &str, options: &[(String, String)]) -> String {
+    let encode = options.iter().any(|(_, value)| value.chars().any(|c| TRICKY.contains(c) || c.is_control()));
+    let mut line = format!("headlight {command}");
+    if encode {
+        line.push_str(" --percent-encoded");
     }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    for (name, value) in options {
+        let value = if encode { encoded(value) } else { value.clone() };
+        // Windows PowerShell drops empty words.
+        match value.is_empty() {
+            true => line.push_str(&format!(" --{name}=")),
+            false => line.push_str(&format!(" --{name} {}", quoted(&value))),
+        }
+    }
+    line
+}
+
+/// What single quotes do not keep alike in every shell: an apostrophe ends them, typographic ones do so in PowerShell, a
+/// backslash escapes in fish, and Windows PowerShell loses double quotes on their way to a program.
+const TRICKY: &str = "'\"\\\u{2018}\u{2019}\u{201a}\u{201b}";
+
+/// Percent-encodes what is tricky, and the percent sign.
+fn encoded(value: &str) -> String {
+    let encode = |c: char| match TRICKY.contains(c) || c == '%' || c.is_control() {
+        true => utf8_percent_encode(c.encode_utf8(&mut [0; 4]), NON_ALPHANUMERIC).to_string(),
+        false => c.to_string(),
+    };
+    value.chars().map(encode).collect()
+}
+
+/// A word that shells read as it is. PowerShell takes 3.10 for a number, and a comma for a list.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:".contains(c);
+    let begins = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
+    if begins && word.chars().all(plain) { word.to_owned() } else { format!("'{word}'") }
 }
 
 #[cfg(test)]
 mod tests {
+    use percent_encoding::percent_decode_str;
+
     use super::*;
 
+    /// Texts of characters that some shell takes for more than themselves.
+    fn texts() -> impl Iterator<Item = String> {
+        let seed = 21;
+        println!("seed {seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        let parts: Vec<char> =
+            "-'\"`$!\\%^&|;<>()[]{}*?~#=,@: \t\n\r\0\u{1b}\u{7f}aZ0.你שم\u{202e}😀\u{301}‘’‚‛“”„\u{a0}"
+                .chars()
+                .collect();
+        (0..400).map(move |_| {
+            let length = random.usize(0..12);
+            (0..length).map(|_| parts[random.usize(0..parts.len())]).collect()
+        })
+    }
+
     #[test]
-    fn a_shell_reads_back_what_was_quoted() {
-        for word in ["plain", "two words", "it didn't", "$HOME `x` \\", "", "你好", "a\nb", "--text", "'"] {
-            let output = std::process::Command::new("sh").args(["-c", &format!("printf %s {}", quoted(word))]).output();
-            let Ok(output) = output else { return }; // no POSIX shell on this system
-            assert_eq!(String::from_utf8(output.stdout).unwrap(), word);
+    fn every_shell_reads_back_what_was_quoted() {
+        let texts: Vec<String> =
+            texts().chain(["$HOME", "!!", "-", "--text", "3.10", "a,b", ""].map(str::to_owned)).collect();
+        for shell in ["sh", "bash", "zsh", "fish", "pwsh"] {
+            let mut script = String::new();
+            let mut wanted = Vec::new();
+            for text in &texts {
+                let line = command_line("heatmap", &[("text".to_owned(), text.clone())]);
+                let words = line.strip_prefix("headlight heatmap ").unwrap();
+                let (words, encoded) =
+                    words.strip_prefix("--percent-encoded ").map_or((words, false), |rest| (rest, true));
+                // Each word on a line of its own; no word has a line break of its own left.
+                let print = if shell == "pwsh" { "/usr/bin/env printf '%s\\n'" } else { "printf '%s\\n'" };
+                script.push_str(&format!("{print} -- {words}\n").replace("-- --text=", "--text="));
+                wanted.push((text, encoded));
+            }
+            let script = script.replace("-- --", "x --");
+            let output = std::process::Command::new(shell).args(["-c", &script]).output();
+            let Ok(output) = output else { continue }; // this shell is not on this system
+            println!("{shell}");
+            let read = String::from_utf8(output.stdout).unwrap();
+            let mut lines = read.lines();
+            for (text, encoded) in wanted {
+                let mut word = lines.next().unwrap();
+                if word == "x" {
+                    word = lines.next().unwrap();
+                }
+                let value = match word.strip_prefix("--text=") {
+                    Some(value) => value,
+                    None => lines.next().unwrap(),
+                };
+                let value = if encoded {
+                    percent_decode_str(value).decode_utf8().unwrap().into_owned()
+                } else {
+                    value.to_owned()
+                };
+                assert_eq!(value, *text, "{shell}");
+            }
         }
     }
 }

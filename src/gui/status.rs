@@ -91,12 +91,20 @@ impl HeadlightApp {
             ui.label(describe(model));
             let report = &model.report;
             ui.label(tr!("files: %{a}", a = report.files.join(", ")));
+            if report.foreign_head {
+                ui.label(tr!(
+                    "Its task head lies beside the encoder as in no class of transformers: its own program may read it otherwise."
+                ));
+            }
             ScrollArea::vertical().max_height(300.0).show(ui, |ui| {
                 let renamed = report
                     .renamed
                     .iter()
                     .map(|(asked, found)| tr!("%{found}, read as %{asked}", found = found, asked = asked));
+                let off = report.wrappers.iter().cloned();
                 for (title, lines) in [
+                    (tr!("Weights that the file lacks"), report.missing.clone()),
+                    (tr!("Taken off the names of weights"), off.collect()),
                     (tr!("Weights under older names"), renamed.collect::<Vec<_>>()),
                     (tr!("Tensors that nothing uses"), report.unused.clone()),
                     (tr!("Weights with numbers that are infinite or none"), report.not_finite.clone()),
@@ -177,6 +185,7 @@ fn describe(model: &ModelInfo) -> String {
         }
     };
     count(tr!("weights under older names"), report.renamed.len());
+    count(tr!("weights that the file lacks"), report.missing.len());
     count(tr!("tensors that nothing uses"), report.unused.len());
     count(tr!("weights with numbers that are infinite or none"), report.not_finite.len());
     let more: String = more.iter().map(|line| format!("\n{line}")).collect();

@@ -136,6 +136,26 @@ impl Example {
         }
         Ok(Self { texts, answer })
     }
+
+    /// Texts that are given by themselves, with the right answer where the target needs one.
+    ///
+    /// # Errors
+    /// What is missing, or not wanted.
+    pub fn given(texts: Texts, answer: Option<String>, target: &Target, main: Option<Task>) -> Result<Self, String> {
+        if target.needs_answers() && answer.is_none() {
+            return Err(format!("the target {target} needs the right answer: give --answer"));
+        }
+        if !target.needs_answers() && answer.is_some() {
+            return Err(format!(
+                "the target {target} takes no right answer: leave --answer out, or take loss or accuracy"
+            ));
+        }
+        let pairs = *target == Target::Similarity || answer.is_some() && main == Some(Task::QuestionAnswering);
+        if pairs && texts.b.is_none() {
+            return Err("this takes a pair: give --text-b as well".into());
+        }
+        Ok(Self { texts, answer })
+    }
 }
 
 #[cfg(test)]

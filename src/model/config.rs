@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::ModelError;
 use super::family::Family;
 use super::find::folder_of;
-use crate::run::{HeadId, as_utf8};
+use crate::run::{HeadId, Task, as_utf8};
 
 /// The shape of an encoder, as `config.json` gives it.
 #[derive(Debug, Clone, PartialEq)]
@@ -199,7 +199,7 @@ impl Config {
     /// # Errors
     /// [`ModelError`] if it is missing, unreadable, or describes what this program cannot run; the cause is named.
     pub fn from_folder(folder: &Path) -> Result<Self, ModelError> {
-        Ok(Self::with_stored(folder)?.2)
+        Ok(Self::with_stored(folder).map_err(ModelError::told)?.2)
     }
 
     /// The config of a folder, with its family and everything that it holds.
@@ -307,6 +307,31 @@ impl Config {
     /// The heads that a layer still has, by number.
     pub fn heads_left(&self, layer: usize) -> Vec<usize> {
         (0..self.heads).filter(|&head| !self.pruned.contains(&HeadId::new(layer, head))).collect()
+    }
+
+    /// The task that the checkpoint's class is for, of those that are known.
+    pub(super) fn task(&self) -> Option<Task> {
+        let class = self.architecture.as_deref()?;
+        // ELECTRA's is for another task.
+        let is_pretraining = class.ends_with("ForPreTraining") && ["bert", "albert"].contains(&self.family.as_str());
+        let known = [
+            ("ForMaskedLM", Task::MaskedLm),
+            ("ForSequenceClassification", Task::SequenceClassification),
+            ("ForTokenClassification", Task::TokenClassification),
+            ("ForQuestionAnswering", Task::QuestionAnswering),
+            ("ForNextSentencePrediction", Task::NextSentence),
+        ];
+        let found = known.into_iter().find(|(ending, _)| class.ends_with(ending)).map(|(_, task)| task);
+        found.or(is_pretraining.then_some(Task::MaskedLm))
+    }
+
+    /// The checkpoint's class has a pooler, where its family has one.
+    pub(super) fn has_pooler(&self) -> bool {
+        let heads = ["ForSequenceClassification", "ForNextSentencePrediction", "ForPreTraining", "ForMultipleChoice"];
+        let of_pooled = ["bert", "albert"].contains(&self.family.as_str());
+        self.architecture.as_deref().is_some_and(|class| {
+            class.ends_with("Model") || (of_pooled && heads.iter().any(|ending| class.ends_with(ending)))
+        })
     }
 
     /// Whether the checkpoint was saved for a task, such as `TokenClassification`; without an architecture, `otherwise`.

@@ -30,11 +30,14 @@ impl Encoder {
 
     /// As [`load`](Self::load); `watch` hears how many bytes of how many have been read, and its error ends the loading.
     pub(super) fn load_watched(folder: &Path, watch: LoadWatch<'_>) -> Result<Self, ModelError> {
-        let (family, stored, config) = Config::with_stored(folder)?;
-        let checkpoint = Checkpoint::open(folder)?;
+        let (family, stored, config) = Config::with_stored(folder).map_err(ModelError::told)?;
+        let base = family.base();
+        let checkpoint = Checkpoint::open(folder)?.unwrapped(family.anchor, &base)?;
         let seen = Seen::new(&checkpoint, watch);
-        let parts = (family.load)(&Weights::new(&checkpoint, family.anchor, &seen), &config, &stored)?;
-        Ok(Self { config, parts, report: seen.report(&checkpoint) })
+        let parts = (family.load)(&Weights::new(&checkpoint, family.anchor, &base, &seen), &config, &stored)?;
+        let there: Vec<Task> = parts.tasks.iter().map(|head| head.info.task).collect();
+        let report = seen.report(&checkpoint, config.task(), &there);
+        Ok(Self { config, parts, report })
     }
 
     pub fn config(&self) -> &Config {

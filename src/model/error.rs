@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use crate::run::{RunError, Task};
+use crate::run::{RunError, Task, told_cause};
 use crate::text::TextError;
 
 /// Why a model could not be opened or run.
@@ -14,10 +14,15 @@ pub enum ModelError {
     #[error("{} is no model: it has no config.json", .0.display())]
     NoConfig(PathBuf),
     #[error(
-        "{} has no weights: there is neither model.safetensors nor pytorch_model.bin, whole or in shards with an index",
-        .0.display()
+        "{} has no weights: there is neither model.safetensors nor pytorch_model.bin, whole or in shards with an index{}",
+        folder.display(),
+        listed(others)
     )]
-    NoWeights(PathBuf),
+    NoWeights {
+        folder: PathBuf,
+        /// Files that hold weights in another form, or under another name, each with what is to be said of it.
+        others: Vec<String>,
+    },
     #[error("cannot read {}: {cause}", path.display())]
     Unreadable { path: PathBuf, cause: String },
     #[error("{} cannot be used: {cause}", path.display())]
@@ -73,6 +78,28 @@ pub enum ModelError {
     Text(#[from] TextError),
     #[error(transparent)]
     Run(#[from] RunError),
+}
+
+impl ModelError {
+    /// The same, where a file is at fault that is not what its name says, with what it is.
+    pub(super) fn told(self) -> Self {
+        match self {
+            Self::BadConfig { path, cause } => {
+                let cause = told_cause(&path, cause);
+                Self::BadConfig { path, cause }
+            }
+            Self::BadWeights { path, cause } => {
+                let cause = told_cause(&path, cause);
+                Self::BadWeights { path, cause }
+            }
+            Self::Text(error) => Self::Text(error.told()),
+            other => other,
+        }
+    }
+}
+
+fn listed(others: &[String]) -> String {
+    if others.is_empty() { String::new() } else { format!("; there is {}", others.join(", ")) }
 }
 
 fn places(sought: &[PathBuf]) -> String {

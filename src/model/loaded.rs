@@ -51,7 +51,7 @@ impl Model {
         let tokenizer = match TextEncoder::from_folder(folder) {
             Ok(tokenizer) => Some(tokenizer),
             Err(crate::text::TextError::NoTokenizer(_)) => None,
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(ModelError::from(error).told()),
         };
         let config = encoder.config();
         if let Some(size) = tokenizer.as_ref().map(TextEncoder::size).filter(|size| *size > config.vocabulary) {
@@ -70,8 +70,8 @@ impl Model {
             parameters: encoder.parameters(),
             has_tokenizer: tokenizer.is_some(),
             has_pooler: encoder.has_pooler(),
-            pooling: pooling::declared(folder)?,
-            prefixes: pooling::prefixes(folder)?,
+            pooling: pooling::declared(folder).map_err(ModelError::told)?,
+            prefixes: pooling::prefixes(folder).map_err(ModelError::told)?,
             pruned: config.pruned.clone(),
             pieces: Arc::new(match &tokenizer {
                 Some(tokenizer) if encoder.tasks().any(|info| info.task == Task::MaskedLm) => {

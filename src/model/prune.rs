@@ -47,7 +47,7 @@ pub fn prune(folder: &Path, heads: &BTreeSet<HeadId>, shape: PrunedShape, out: &
     if shape == PrunedShape::Compact && !rule.compact {
         return Err(ModelError::NoCompactForm { family: config.family });
     }
-    let checkpoint = Checkpoint::open(folder)?;
+    let checkpoint = Checkpoint::open(folder)?.unwrapped(family.anchor, &family.base())?;
     let tensors: Vec<(String, Stored)> = (checkpoint.tensors().iter())
         .map(|(name, entry)| {
             let whole =
@@ -100,7 +100,7 @@ pub fn can_prune(folder: &Path) -> Result<Value, ModelError> {
     let text = std::fs::read(&path)
         .map_err(|error| ModelError::Unreadable { path: path.clone(), cause: error.to_string() })?;
     let stored: Value = serde_json::from_slice(&as_utf8(&text))
-        .map_err(|error| ModelError::BadConfig { path: path.clone(), cause: error.to_string() })?;
+        .map_err(|error| ModelError::BadConfig { path: path.clone(), cause: error.to_string() }.told())?;
     match stored["model_type"].as_str() {
         Some(family @ "albert") => Err(ModelError::SharedLayers { family: family.to_owned() }),
         _ => Ok(stored),

@@ -50,6 +50,9 @@ impl Pooler {
     /// The pooler of that name, if the checkpoint has it.
     pub fn load(weights: &Weights<'_>, name: &str, config: &Config) -> Result<Option<Self>, ModelError> {
         let there = weights.has(&format!("{name}.weight"));
+        if !there && config.has_pooler() {
+            weights.lacks(None, &both(name));
+        }
         there.then(|| weights.linear(name, config.hidden, config.hidden).map(Self)).transpose()
     }
 
@@ -88,8 +91,11 @@ pub(super) fn on_pooled(
     heads.extend(question_answering(weights, config)?);
     if config.is_for("TokenClassification", !has_pooler) {
         heads.extend(token_classification(weights, config, Vec::new())?);
-    } else {
+    } else if has_pooler {
         heads.extend(sequence_classification(weights, config, HeadInput::Pooled, Vec::new(), "classifier")?);
+    } else {
+        // What the head reads is not there, whether or not the head is.
+        weights.lacks(Some(Task::SequenceClassification), &both("classifier"));
     }
     if has_pooler {
         heads.extend(next_sentence(weights, config, pair, answers)?);
@@ -112,6 +118,9 @@ pub(super) fn on_first(
         let steps =
             vec![Step::Linear(weights.linear(dense, config.hidden, config.hidden)?), Step::Activation(activation)];
         heads.extend(sequence_classification(weights, config, HeadInput::First, steps, last)?);
+    } else if config.is_for("SequenceClassification", false) {
+        // A layer of the same name is no classifier of tokens then.
+        weights.lacks(Some(Task::SequenceClassification), &[both(dense), both(last)].concat());
     } else {
         heads.extend(token_classification(weights, config, Vec::new())?);
     }
@@ -126,6 +135,7 @@ pub(super) fn masked_lm(
     names: &MaskedLmNames,
 ) -> Result<Option<TaskHead>, ModelError> {
     if !weights.has(&format!("{}.weight", names.dense)) || !weights.has(&format!("{}.weight", names.norm)) {
+        weights.lacks(Some(Task::MaskedLm), &[both(names.dense), both(names.norm), vec![names.bias.into()]].concat());
         return Ok(None);
     }
     let (width, vocabulary) = (config.embedding, config.vocabulary);
@@ -168,7 +178,10 @@ pub(super) fn token_classification(
     config: &Config,
     steps: Vec<Step>,
 ) -> Result<Option<TaskHead>, ModelError> {
-    let Some(labels) = labels(weights, config, "classifier") else { return Ok(None) };
+    let Some(labels) = labels(weights, config, "classifier") else {
+        weights.lacks(Some(Task::TokenClassification), &both("classifier"));
+        return Ok(None);
+    };
     let info = TaskInfo { task: Task::TokenClassification, labels, scale: Scale::Softmax };
     linear_head(weights, config, info, HeadInput::Tokens, steps, "classifier")
 }
@@ -181,7 +194,10 @@ pub(super) fn sequence_classification(
     steps: Vec<Step>,
     name: &str,
 ) -> Result<Option<TaskHead>, ModelError> {
-    let Some(labels) = labels(weights, config, name) else { return Ok(None) };
+    let Some(labels) = labels(weights, config, name) else {
+        weights.lacks(Some(Task::SequenceClassification), &both(name));
+        return Ok(None);
+    };
     let scale = match config.problem {
         Problem::Regression => Scale::Raw,
         // `transformers` takes one class alone for a regression, too.
@@ -213,6 +229,7 @@ fn linear_head(
     name: &str,
 ) -> Result<Option<TaskHead>, ModelError> {
     if !weights.has(&format!("{name}.weight")) {
+        weights.lacks(Some(info.task), &both(name));
         return Ok(None);
     }
     let last = weights.linear(name, info.labels.len(), config.hidden)?;
@@ -226,6 +243,11 @@ fn labels(weights: &Weights<'_>, config: &Config, name: &str) -> Option<Vec<Stri
         0 => (0..classes).map(|class| format!("LABEL_{class}")).collect(),
         _ => config.labels.clone(),
     })
+}
+
+/// The weight and the bias of a layer.
+pub(super) fn both(name: &str) -> Vec<String> {
+    vec![format!("{name}.weight"), format!("{name}.bias")]
 }
 
 fn names(names: &[&str]) -> Vec<String> {

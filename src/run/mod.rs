@@ -19,6 +19,7 @@ mod task;
 mod text_file;
 mod token;
 mod view;
+mod what_file;
 
 pub use align::align;
 pub use edit::{Edit, HeadPattern, Intervention, Source, TokenChoice};
@@ -36,3 +37,4 @@ pub use task::{Scale, Task, TaskInfo, TaskOutput};
 pub use text_file::{as_utf8, lines_of, read_lines};
 pub use token::{Input, Limit, MaskedToken, Role, Segment, Span, Texts, Token};
 pub use view::{ColorMap, Crop, MapRange, TokenRange, ViewSpec};
+pub use what_file::{told_cause, what_it_is};

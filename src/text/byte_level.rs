@@ -10,6 +10,7 @@ use tokenizers::{AddedToken, Tokenizer};
 
 use super::TextError;
 use super::guard::{check_files, guarded};
+use crate::run::what_it_is;
 
 /// The key of `tokenizer_config.json` that matters here.
 #[derive(Debug, Default, Deserialize)]
@@ -24,7 +25,12 @@ pub(super) fn byte_level(folder: &Path, vocabulary: &Path, merges: &Path) -> Res
     let read = |path: &Path| {
         std::fs::read(path).map_err(|error| TextError::Unreadable { path: path.to_owned(), cause: error.to_string() })
     };
-    check_files(&read(vocabulary)?, &String::from_utf8_lossy(&read(merges)?)).map_err(malformed)?;
+    let lines = read(merges)?;
+    // Any text would pass for merges. An empty file is one without.
+    if let Some(cause) = what_it_is(merges).filter(|_| !lines.is_empty()) {
+        return Err(TextError::Malformed { path: merges.to_owned(), cause });
+    }
+    check_files(&read(vocabulary)?, &String::from_utf8_lossy(&lines)).map_err(malformed)?;
     let path = |path: &Path| path.to_str().map(str::to_owned).ok_or_else(|| malformed("its path is no text".into()));
     let (vocabulary, merges_path) = (path(vocabulary)?, path(merges)?);
     let model = guarded(|| BPE::from_file(&vocabulary, &merges_path).build())

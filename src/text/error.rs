@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use crate::run::{told_cause, what_it_is};
+
 /// Why a tokenizer could not be read or a text not be turned into tokens.
 #[derive(Debug, thiserror::Error)]
 pub enum TextError {
@@ -17,4 +19,22 @@ pub enum TextError {
     IdOutOfRange { id: u32, vocabulary: usize },
     #[error("there is no token: give at least one number")]
     NoIds,
+}
+
+impl TextError {
+    /// The same, where a file is at fault that is not what its name says, with what it is.
+    #[must_use]
+    pub fn told(self) -> Self {
+        let Self::Malformed { path, cause } = self else { return self };
+        // Two files make one tokenizer.
+        let merges = path.with_file_name("merges.txt");
+        if path.ends_with("vocab.json")
+            && what_it_is(&path).is_none()
+            && let Some(cause) = what_it_is(&merges)
+        {
+            return Self::Malformed { path: merges, cause };
+        }
+        let cause = told_cause(&path, cause);
+        Self::Malformed { path, cause }
+    }
 }

@@ -7,8 +7,9 @@ mod pickle_machine;
 mod safetensors;
 mod torch;
 mod weights;
+mod wrapping;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -25,6 +26,10 @@ pub(super) use weights::{LayerNorm, Linear, LoadWatch, Seen, Weights};
 pub(super) struct Checkpoint {
     files: Vec<Source>,
     tensors: BTreeMap<String, Entry>,
+    /// What stood in names and was taken off.
+    wrappers: BTreeSet<String>,
+    /// The encoder's names began as no class of `transformers` with a task head makes them.
+    is_odd: bool,
 }
 
 #[derive(Debug)]
@@ -65,6 +70,10 @@ impl Checkpoint {
     /// # Errors
     /// [`ModelError`] if there are none, or a file is not what its name says.
     pub fn open(folder: &Path) -> Result<Self, ModelError> {
+        Self::find(folder).map_err(ModelError::told)
+    }
+
+    fn find(folder: &Path) -> Result<Self, ModelError> {
         if folder.is_file() {
             return Self::of_files(&[folder.to_owned()]);
         }
@@ -77,11 +86,12 @@ impl Checkpoint {
                 return Self::of_shards(folder, &index);
             }
         }
-        Err(ModelError::NoWeights(folder.to_owned()))
+        Err(ModelError::NoWeights { folder: folder.to_owned(), others: others(folder) })
     }
 
     fn of_files(paths: &[PathBuf]) -> Result<Self, ModelError> {
-        let mut checkpoint = Self { files: Vec::new(), tensors: BTreeMap::new() };
+        let mut checkpoint =
+            Self { files: Vec::new(), tensors: BTreeMap::new(), wrappers: BTreeSet::new(), is_odd: false };
         for path in paths {
             let file = File::open(path).map_err(|error| unreadable(path, &error))?;
             let is_safetensors = path.extension().is_some_and(|ending| ending == "safetensors");
@@ -187,6 +197,32 @@ impl Entry {
             }
         }
     }
+}
+
+/// What else in a folder holds weights, each with what is to be said of it.
+fn others(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = (std::fs::read_dir(folder).into_iter().flatten().flatten())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    let told = |name: &String| {
+        let path = folder.join(name);
+        let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        let what = match (name.as_str(), ending.as_str()) {
+            ("adapter_model.safetensors" | "adapter_model.bin", _) => "an adapter: merge it into its model first",
+            ("training_args.bin" | "optimizer.bin" | "optimizer.pt" | "scheduler.pt" | "scaler.pt", _) => return None,
+            (name, _) if WHOLE.contains(&name) && !path.exists() => "a link to a file that is gone",
+            (_, "safetensors" | "bin" | "pt" | "pth" | "ckpt") => "which can be opened by its own path",
+            (_, "h5" | "index" | "pb") => "of TensorFlow: save it anew for PyTorch",
+            (_, "msgpack") => "of Flax: save it anew for PyTorch",
+            (_, "onnx") => "of ONNX, which keeps no weights by their names: take the model that it was made of",
+            (_, "gguf" | "ggml") => "of llama.cpp: take the model that it was made of",
+            (_, "ot") => "of rust-bert: save it anew for PyTorch",
+            _ => return None,
+        };
+        Some(format!("{name}, {what}"))
+    };
+    names.iter().filter_map(told).take(3).collect()
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> ModelError {

@@ -2,7 +2,7 @@
 
 use ::safetensors::Dtype;
 
-use super::pickle_machine::Machine;
+use super::pickle_machine::{MOST_NODES, Machine};
 
 /// A pickle as plain data.
 #[derive(Debug)]
@@ -86,34 +86,71 @@ impl Pickle {
         self.storages.get(number)
     }
 
-    /// The names and tensors of the dictionary that it is, or that lies in it as `state_dict` or `model`.
+    /// The names and tensors of the dictionary that it is, and of those that lie in it: a trainer keeps a model as
+    /// `state_dict`, `model`, `net` or the like beside much else. Names of the inner ones begin with that.
     ///
     /// # Errors
     /// What it is instead.
-    pub fn state(&self) -> Result<Vec<(&str, &Node)>, String> {
-        let entries = self.dict(self.top).ok_or("it holds no dictionary of tensors")?;
-        let is_tensor = |(_, value): &&(usize, usize)| matches!(self.nodes.get(*value), Some(Node::Tensor { .. }));
-        let entries = if entries.iter().any(|entry| is_tensor(&entry)) {
-            entries
-        } else {
-            let inner = entries.iter().find(|(key, _)| matches!(self.text(*key), Some("state_dict" | "model")));
-            inner.and_then(|(_, value)| self.dict(*value)).ok_or("it holds no dictionary of tensors")?
-        };
-        let named = entries.iter().filter_map(|(key, value)| Some((self.text(*key)?, self.nodes.get(*value)?)));
-        Ok(named.collect())
+    pub fn state(&self) -> Result<Vec<(String, &Node)>, String> {
+        let mut found = Vec::new();
+        let mut steps = 0;
+        self.gather(self.top, "", 0, &mut steps, &mut found)?;
+        if found.is_empty() {
+            return Err("it holds no dictionary of tensors".into());
+        }
+        Ok(found)
     }
 
-    fn dict(&self, node: usize) -> Option<&[(usize, usize)]> {
-        match self.nodes.get(node)? {
-            Node::Dict(entries) => Some(entries),
-            _ => None,
+    fn gather<'a>(
+        &'a self,
+        node: usize,
+        before: &str,
+        depth: usize,
+        steps: &mut usize,
+        found: &mut Vec<(String, &'a Node)>,
+    ) -> Result<(), String> {
+        // Deep enough for a model in a trainer's state in a list of such.
+        if depth > 5 {
+            return Ok(());
         }
+        let members: Vec<(String, usize)> = match self.nodes.get(node) {
+            Some(Node::Dict(entries)) => {
+                entries.iter().filter_map(|(key, value)| Some((self.text(*key)?.to_owned(), *value))).collect()
+            }
+            Some(Node::List(items) | Node::Tuple(items)) => {
+                items.iter().enumerate().map(|(at, item)| (at.to_string(), *item)).collect()
+            }
+            _ => return Ok(()),
+        };
+        let is_named = matches!(self.nodes.get(node), Some(Node::Dict(_)));
+        for (key, value) in members {
+            // What lies in several places is looked at in each.
+            *steps += 1;
+            if *steps > MOST_NODES {
+                return Err("its pickle nests more than any that names tensors".into());
+            }
+            match self.nodes.get(value) {
+                Some(tensor @ Node::Tensor { .. }) if is_named => found.push((format!("{before}{key}"), tensor)),
+                _ if is_of_training(&key) => {}
+                _ => self.gather(value, &format!("{before}{key}."), depth + 1, steps, found)?,
+            }
+        }
+        Ok(())
     }
+}
+
+/// Keys under which a trainer keeps what is no part of the model, though it can hold tensors.
+fn is_of_training(key: &str) -> bool {
+    let key = key.to_lowercase();
+    ["optim", "opt_", "lr_", "sched", "scaler", "amp", "rng", "callbacks", "loops", "hyper_parameters", "hparams"]
+        .iter()
+        .any(|word| key.starts_with(word))
+        || key == "opt"
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::pickle_machine::{MOST_NODES, long};
+    use super::super::pickle_machine::long;
     use super::*;
 
     fn read(bytes: &[u8]) -> Result<Pickle, String> {

@@ -23,8 +23,58 @@ const DICT: &str = "collections.OrderedDict";
 const TENSOR: &str = "torch._utils._rebuild_tensor_v2";
 const OLD_TENSOR: &str = "torch._utils._rebuild_tensor";
 const PARAMETER: &str = "torch._utils._rebuild_parameter";
+const PARAMETER_WITH_STATE: &str = "torch._utils._rebuild_parameter_with_state";
+/// Puts a tensor together by another of these functions, and gives it attributes.
+const OF_TYPE: &str = "torch._tensor._rebuild_from_type_v2";
 /// All functions that a pickle may name beside storages.
-const KNOWN: [&str; 4] = [DICT, TENSOR, OLD_TENSOR, PARAMETER];
+const KNOWN: [&str; 6] = [DICT, TENSOR, OLD_TENSOR, PARAMETER, PARAMETER_WITH_STATE, OF_TYPE];
+
+/// What trainers keep beside a model: settings, counts, random states. None is needed and none is made; such a value is
+/// an empty dictionary here.
+const IDLE: [&str; 40] = [
+    "__builtin__.bytearray",
+    "__builtin__.complex",
+    "__builtin__.dict",
+    "__builtin__.float",
+    "__builtin__.frozenset",
+    "__builtin__.int",
+    "__builtin__.list",
+    "__builtin__.set",
+    "_codecs.encode",
+    "argparse.Namespace",
+    "builtins.bytearray",
+    "builtins.complex",
+    "builtins.dict",
+    "builtins.float",
+    "builtins.frozenset",
+    "builtins.int",
+    "builtins.list",
+    "builtins.set",
+    "collections.Counter",
+    "collections.defaultdict",
+    "datetime.datetime",
+    "datetime.timedelta",
+    "lightning.fabric.utilities.data.AttributeDict",
+    "lightning.pytorch.utilities.parsing.AttributeDict",
+    "numpy._core.multiarray._reconstruct",
+    "numpy._core.multiarray.scalar",
+    "numpy.core.multiarray._reconstruct",
+    "numpy.core.multiarray.scalar",
+    "numpy.dtype",
+    "numpy.ndarray",
+    "pathlib.PosixPath",
+    "pathlib.WindowsPath",
+    "pathlib._local.PosixPath",
+    "pathlib._local.WindowsPath",
+    "pytorch_lightning.utilities.parsing.AttributeDict",
+    "torch.Size",
+    "torch.Tensor",
+    "torch.device",
+    "torch.nn.parameter.Parameter",
+    "types.SimpleNamespace",
+];
+/// Kinds of numbers, which trainers keep as settings.
+const KINDS: [&str; 9] = ["float16", "float32", "float64", "bfloat16", "int8", "int16", "int32", "int64", "bool"];
 
 /// More values than any checkpoint has, and few enough to hold.
 pub(super) const MOST_NODES: usize = 5_000_000;
@@ -153,8 +203,15 @@ impl<'a> Machine<'a> {
     fn global(&mut self, module: &str, name: &str) -> Result<(), String> {
         let full = format!("{module}.{name}");
         let known = KNOWN.contains(&full.as_str()) || STORAGES.iter().any(|(storage, _)| *storage == full);
-        if !known {
+        let idle = IDLE.contains(&full.as_str()) || (module == "torch" && KINDS.contains(&name));
+        if !known && !idle {
             let full: String = full.escape_debug().take(80).collect();
+            if is_of_module(module) {
+                return Err(format!(
+                    "it is a pickled module ({full}), which only the program that made it can open: there, save its \
+                     weights with model.save_pretrained(FOLDER) or torch.save(model.state_dict(), FILE)"
+                ));
+            }
             return Err(format!("it asks for {full}, which is no tensor: such a file can run code, and is not opened"));
         }
         self.push(Node::Global(full))
@@ -290,6 +347,34 @@ impl<'a> Machine<'a> {
                 let (arguments, function) = (self.pop()?, self.pop()?);
                 self.rebuild(function, arguments)?;
             }
+            // An object of a class.
+            0x81 => {
+                let (arguments, class) = (self.pop()?, self.pop()?);
+                self.rebuild(class, arguments)?;
+            }
+            b'C' => {
+                let length = self.little(1)? as usize;
+                self.idle_bytes(length)?;
+            }
+            b'B' => {
+                let length = self.little(4)? as usize;
+                self.idle_bytes(length)?;
+            }
+            0x8b => {
+                let length = self.little(4)? as usize;
+                let number = long(self.take(length)?);
+                self.push(number)?;
+            }
+            // A set, its members, and one that does not change.
+            0x8f => self.push(Node::List(Vec::new()))?,
+            0x90 => {
+                let items = self.marked()?;
+                self.fill(items)?;
+            }
+            0x91 => {
+                let items = self.marked()?;
+                self.push(Node::Tuple(items))?;
+            }
             // Sets attributes of an object, such as the versions that a dictionary of tensors carries: none is needed.
             b'b' => {
                 self.pop()?;
@@ -298,6 +383,12 @@ impl<'a> Machine<'a> {
             other => return Err(format!("its pickle has an instruction ({other:#04x}) that no tensor needs")),
         }
         Ok(false)
+    }
+
+    /// Bytes that nothing needs.
+    fn idle_bytes(&mut self, length: usize) -> Result<(), String> {
+        self.take(length)?;
+        self.push(Node::None)
     }
 
     /// A storage: `('storage', kind, key, place, how many)`.
@@ -348,7 +439,16 @@ impl<'a> Machine<'a> {
                 }
                 self.push(Node::Tensor { storage, offset, shape, strides })
             }
-            (PARAMETER, [tensor, ..]) => {
+            (OF_TYPE, [function, _, arguments, ..]) => {
+                let (function, arguments) = (*function, *arguments);
+                // Not itself again: a chain of such would go down as far as the file likes.
+                match &self.nodes[function] {
+                    Node::Global(name) if name != OF_TYPE => self.rebuild(function, arguments),
+                    _ => Err(bad("tensor")),
+                }
+            }
+            (name, _) if IDLE.contains(&name) => self.push(Node::Dict(Vec::new())),
+            (PARAMETER | PARAMETER_WITH_STATE, [tensor, ..]) => {
                 let tensor = *tensor;
                 self.stack.push(Item::Node(tensor));
                 Ok(())
@@ -356,6 +456,15 @@ impl<'a> Machine<'a> {
             _ => Err(bad("value")),
         }
     }
+}
+
+/// Whether a class of this Python module is, by all signs, that of a model.
+fn is_of_module(module: &str) -> bool {
+    let of_library = ["torch.nn.", "torch.fx.", "__torch__", "transformers.", "sentence_transformers.", "peft."];
+    let lower = module.to_lowercase();
+    module == "__main__"
+        || of_library.iter().any(|library| module.starts_with(library))
+        || lower.split(['.', '_']).any(|word| word.starts_with("model") || word == "net" || word.starts_with("bert"))
 }
 
 /// A whole number of any length, little-endian with a sign.

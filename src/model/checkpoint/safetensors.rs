@@ -24,6 +24,9 @@ pub(super) fn tensors(mut file: &File) -> Result<Tensors, String> {
     // Reading it checks that the tensors lie one behind the other, each as long as its shape asks for.
     let metadata: Metadata = serde_json::from_slice(&header).map_err(|error| format!("its header: {error}"))?;
     let (room, needed) = (length - 8 - size, metadata.data_len() as u64);
+    if needed > room {
+        return Err(format!("it is cut short: its header speaks of {needed} bytes of numbers, and {room} are there"));
+    }
     if needed != room {
         return Err(format!("its header speaks of {needed} bytes of numbers, and {room} are there"));
     }

@@ -25,7 +25,9 @@ pub(super) fn tensors(mut file: &File) -> Result<Tensors, String> {
 
 fn zipped(file: &File) -> Result<Tensors, String> {
     let told = |error: zip::result::ZipError| error.to_string();
-    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(told)?;
+    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|error| {
+        format!("it begins as torch.save writes, and is damaged or cut short: fetch it again ({error})")
+    })?;
     let mut places = HashMap::new();
     let mut pickle = None;
     for number in 0..archive.len() {
@@ -118,7 +120,7 @@ fn named(pickle: &Pickle, place: impl Fn(&Storage) -> Option<(u64, u64)>) -> Res
             return Err(format!("{name} reaches beyond its {count} numbers"));
         }
         let start = start + *offset as u64 * (storage.dtype.bitsize() as u64 / 8);
-        found.push((name.to_owned(), Entry { start, ..entry }));
+        found.push((name, Entry { start, ..entry }));
     }
     if found.is_empty() {
         return Err("it holds no named tensors".into());

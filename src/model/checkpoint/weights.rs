@@ -6,7 +6,7 @@ use tch::{Kind, Tensor};
 
 use super::{Checkpoint, Entry, Heard};
 use crate::model::ModelError;
-use crate::run::LoadReport;
+use crate::run::{LoadReport, Task};
 
 /// The tensors of a checkpoint by the names that `transformers` gives them.
 #[derive(Clone)]
@@ -29,6 +29,8 @@ pub(in crate::model) struct Seen<'w> {
     used: RefCell<BTreeSet<String>>,
     renamed: RefCell<BTreeSet<(String, String)>>,
     not_finite: RefCell<BTreeSet<String>>,
+    /// Weights that were sought in vain, with the head that they are for; of no head where the model itself has them.
+    lacking: RefCell<Vec<(Option<Task>, String)>>,
 }
 
 impl<'w> Seen<'w> {
@@ -40,6 +42,7 @@ impl<'w> Seen<'w> {
             used: RefCell::default(),
             renamed: RefCell::default(),
             not_finite: RefCell::default(),
+            lacking: RefCell::default(),
         }
     }
 
@@ -49,26 +52,44 @@ impl<'w> Seen<'w> {
         (self.watch)(self.read.get(), self.all)
     }
 
-    /// What there is to tell of a checkpoint that has been loaded.
-    pub fn report(self, checkpoint: &Checkpoint) -> LoadReport {
+    /// What there is to tell of a checkpoint that has been loaded, which has a head for each of these tasks, though its
+    /// class is for `task`.
+    pub fn report(self, checkpoint: &Checkpoint, task: Option<Task>, there: &[Task]) -> LoadReport {
         let used = self.used.into_inner();
         // Buffers that old versions wrote, and a decoder's copy of the table that it shares.
         let buffer = |name: &str| name.ends_with("position_ids") || name.ends_with("embeddings.token_type_ids");
-        let unused = checkpoint.tensors().keys().filter(|name| !used.contains(*name) && !buffer(name));
+        let taken: Vec<&Entry> = used.iter().filter_map(|name| checkpoint.tensors().get(name)).collect();
+        let unused = (checkpoint.tensors().iter())
+            .filter(|(name, entry)| {
+                !used.contains(*name) && !buffer(name) && !taken.iter().any(|other| other.is_same(entry))
+            })
+            .map(|(name, _)| name);
+        let headless = task.filter(|task| !there.contains(task));
+        let mut missing: Vec<String> = (self.lacking.into_inner().into_iter())
+            .filter(|(head, _)| head.is_none() || *head == headless)
+            .map(|(_, name)| name)
+            .collect();
+        missing.sort();
+        missing.dedup();
         LoadReport {
             files: checkpoint.file_names(),
             renamed: self.renamed.into_inner().into_iter().collect(),
             unused: unused.cloned().collect(),
             not_finite: self.not_finite.into_inner().into_iter().collect(),
+            wrappers: checkpoint.wrappers.iter().cloned().collect(),
+            missing,
+            headless,
+            foreign_head: checkpoint.is_odd && !there.is_empty(),
         }
     }
 }
 
 impl<'a> Weights<'a> {
-    /// The encoder's weights, whatever stands before their names. `anchor` is the name, without that, of a weight that
-    /// every checkpoint of the family has.
-    pub fn new(checkpoint: &'a Checkpoint, anchor: &str, seen: &'a Seen<'a>) -> Self {
-        let prefix = checkpoint.tensors().keys().find_map(|name| name.strip_suffix(anchor)).unwrap_or("").to_owned();
+    /// The encoder's weights, with or without `base` before their names. `anchor` is the name, without that, of a weight
+    /// that every checkpoint of the family has.
+    pub fn new(checkpoint: &'a Checkpoint, anchor: &str, base: &str, seen: &'a Seen<'a>) -> Self {
+        let has_base = checkpoint.tensors().contains_key(&format!("{base}{anchor}"));
+        let prefix = if has_base { base.to_owned() } else { String::new() };
         Self { checkpoint, prefix, seen }
     }
 
@@ -78,6 +99,13 @@ impl<'a> Weights<'a> {
 
     pub fn shape(&self, name: &str) -> Option<Vec<usize>> {
         Some(self.find(name)?.1.shape.clone())
+    }
+
+    /// Notes which of a head's weights are not there; of the model's own without a task.
+    pub fn lacks(&self, task: Option<Task>, names: &[String]) {
+        let lacking = names.iter().filter(|name| !self.has(name));
+        let lacking = lacking.map(|name| (task, format!("{}{name}", self.prefix)));
+        self.seen.lacking.borrow_mut().extend(lacking);
     }
 
     /// The same checkpoint seen from outside the encoder's prefix, where task heads lie.

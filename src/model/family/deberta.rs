@@ -10,6 +10,7 @@ use crate::model::embeddings::{Embeddings, PositionRule, Tables};
 use crate::model::layer::{Convolution, ScoreInput, ScoreRule, masked};
 use crate::model::tasks::{self, HeadInput, MaskedLmNames, Step, TaskHead};
 use crate::model::{Activation, ModelError, PruneRule};
+use crate::run::Task;
 
 pub const FAMILY: Family = Family {
     types: &["deberta-v2"],
@@ -245,11 +246,16 @@ fn task_heads(
     };
     let mut heads = Vec::new();
     heads.extend(tasks::masked_lm(&outside, config, embeddings, &legacy)?);
-    heads.extend(tasks::masked_lm(&outside, config, embeddings, &newer)?);
+    if outside.has("lm_predictions.lm_head.dense.weight") {
+        heads.extend(tasks::masked_lm(&outside, config, embeddings, &newer)?);
+    }
     heads.extend(tasks::question_answering(&outside, config)?);
     if config.is_for("TokenClassification", !outside.has("pooler.dense.weight")) {
         heads.extend(tasks::token_classification(&outside, config, Vec::new())?);
-    } else if outside.has("classifier.weight") {
+    } else if !outside.has("classifier.weight") || !outside.has("pooler.dense.weight") {
+        let names = [tasks::both("classifier"), tasks::both("pooler.dense")].concat();
+        outside.lacks(Some(Task::SequenceClassification), &names);
+    } else {
         let name = stored.text("pooler_hidden_act", "gelu").map_err(ModelError::Unfit)?;
         let activation = Activation::from_name(&name)
             .ok_or_else(|| ModelError::Unfit(format!("its pooler_hidden_act {name} is not known")))?;

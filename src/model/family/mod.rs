@@ -65,6 +65,16 @@ const FAMILIES: [&Family; 8] = [
 ];
 
 impl Family {
+    /// What `transformers` puts before the encoder's names in a model with a task head (`base_model_prefix`).
+    pub fn base(&self) -> String {
+        let name = match self.types[0] {
+            "modernbert" => "model",
+            "deberta-v2" => "deberta",
+            own => own,
+        };
+        format!("{name}.")
+    }
+
     /// The family of a `model_type`.
     ///
     /// # Errors

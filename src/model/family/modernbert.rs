@@ -180,6 +180,9 @@ fn task_heads(
         .ok_or_else(|| ModelError::Unfit(format!("its classifier_activation {name} is not known")))?;
     let mut heads = Vec::new();
     if !outside.has("head.dense.weight") {
+        let own = if config.is_for("MaskedLM", false) { "decoder" } else { "classifier" };
+        let names = ["head.dense.weight", "head.norm.weight", &format!("{own}.weight"), &format!("{own}.bias")];
+        outside.lacks(config.task(), &names.map(str::to_owned));
         return Ok(heads);
     }
     let steps = || -> Result<Vec<Step>, ModelError> {

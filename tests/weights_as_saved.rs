@@ -1,0 +1,255 @@
+//! Weights as people save them: from within wrappers and trainers, half of them missing, or not what their name says. The
+//! numbers are those of the goldens, which `transformers` made; `tests/golden/make_weights.py` made what `make.py` did not.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // a test may stop at what it did not expect
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use headlight::model::{Model, PrunedShape, prune};
+use headlight::run::{HeadId, Run};
+use safetensors::SafeTensors;
+use safetensors::tensor::TensorView;
+
+fn golden(name: &str) -> PathBuf {
+    support::clone_root().join("tests/golden").join(name)
+}
+
+/// One model of each family and kind of head.
+fn models() -> Vec<PathBuf> {
+    let inside = |name: &str| std::fs::read_dir(golden(name)).unwrap().flatten().map(|entry| entry.path());
+    let mut found: Vec<PathBuf> = inside("families").chain(inside("tasks")).filter(|path| path.is_dir()).collect();
+    found.sort();
+    assert!(found.len() > 20);
+    found
+}
+
+/// A copy of a folder whose weights have other names: each gives those it is to be found under.
+fn renamed(from: &Path, names: impl Fn(&str) -> Vec<String>) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(from).unwrap().flatten().filter(|entry| entry.path().is_file()) {
+        std::fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
+    }
+    let bytes = std::fs::read(from.join("model.safetensors")).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let mut views: BTreeMap<String, TensorView<'_>> = BTreeMap::new();
+    for (name, view) in tensors.tensors() {
+        views.extend(names(&name).into_iter().map(|name| (name, view.clone())));
+    }
+    std::fs::write(folder.path().join("model.safetensors"), safetensors::serialize(views, None).unwrap()).unwrap();
+    folder
+}
+
+/// The sequence classifier of `tasks/` with some bytes as its weights.
+fn with_bin(bytes: &[u8]) -> tempfile::TempDir {
+    let folder = renamed(&golden("tasks/sequence"), |name| vec![name.to_owned()]);
+    std::fs::remove_file(folder.path().join("model.safetensors")).unwrap();
+    std::fs::write(folder.path().join("pytorch_model.bin"), bytes).unwrap();
+    folder
+}
+
+/// The run that a golden has the reference of.
+fn run(folder: &Path, reference: &Path) -> Run {
+    let model = Model::open(folder).unwrap_or_else(|error| panic!("{}: {error}", reference.display()));
+    let bytes = std::fs::read(reference.join("reference.safetensors")).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let numbers = |name: &str| -> Vec<u32> {
+        let eights = tensors.tensor(name).unwrap().data().to_vec();
+        eights.chunks_exact(8).map(|eight| i64::from_le_bytes(eight.try_into().unwrap()) as u32).collect()
+    };
+    let words: Vec<String> = numbers("input_ids").iter().map(u32::to_string).collect();
+    let mut input = model.input_from_ids(&words.join(" ")).unwrap();
+    for (token, kind) in input.tokens.iter_mut().zip(numbers("token_type_ids")) {
+        token.type_id = kind;
+    }
+    model.run(input, &mut ()).unwrap()
+}
+
+/// All numbers of a run, of its heads and its pooler too.
+fn numbers(run: &Run) -> Vec<f32> {
+    let outputs = run.outputs.iter().flat_map(|output| output.logits.iter());
+    let hidden = run.hidden.iter().flat_map(|layer| layer.iter());
+    hidden.chain(outputs).chain(run.pooler_output.iter().flatten()).copied().collect()
+}
+
+#[test]
+fn wrappers_hold_for_every_part_of_every_family() {
+    for reference in models() {
+        let wanted = run(&reference, &reference);
+        for wrapper in [
+            "module.",
+            "model.",
+            "_orig_mod.",
+            "_fsdp_wrapped_module.",
+            "net.",
+            "encoder.",
+            "module._orig_mod.model.",
+            "_orig_mod.module.net.encoder.",
+            "base_model.model.",
+            "student.",
+        ] {
+            let folder = renamed(&reference, |name| vec![format!("{wrapper}{name}")]);
+            let found = run(folder.path(), &reference);
+            assert_eq!(found.outputs.len(), wanted.outputs.len(), "{} in {wrapper}", reference.display());
+            assert_eq!(numbers(&found), numbers(&wanted), "{} in {wrapper}", reference.display());
+            assert_eq!(found.model.report.unused, wanted.model.report.unused, "{wrapper}");
+            assert_eq!(found.model.tasks, wanted.model.tasks);
+        }
+    }
+}
+
+#[test]
+fn wrappers_may_stand_inside_names() {
+    let reference = golden("tasks/sequence");
+    let wanted = numbers(&run(&reference, &reference));
+    for (from, to) in [
+        ("bert.", "bert.module."),
+        ("bert.", "bert._orig_mod."),
+        ("encoder.layer.0.", "encoder.layer.0._fsdp_wrapped_module._checkpoint_wrapped_module."),
+        ("embeddings.word_embeddings.", "embeddings._fsdp_wrapped_module.word_embeddings."),
+        ("classifier.", "classifier.module."),
+        // A class of one's own, its head beside the encoder.
+        ("bert.", "lit.encoder."),
+    ] {
+        let outer = if to.starts_with("lit.") { "lit." } else { "" };
+        let folder = renamed(&reference, |name| {
+            let inner = name.replace(from, to);
+            vec![if inner.starts_with(outer) { inner } else { format!("{outer}{inner}") }]
+        });
+        let found = run(folder.path(), &reference);
+        assert_eq!(numbers(&found), wanted, "{from} → {to}");
+        assert!(found.model.report.unused.is_empty(), "{from} → {to}: {:?}", found.model.report.unused);
+    }
+}
+
+#[test]
+fn two_encoders_are_refused_by_their_names() {
+    let reference = golden("tasks/sequence");
+    for [one, other] in [["teacher.", "student."], ["", "ema."], ["query.module.", "passage.module."], ["", "module."]]
+    {
+        let folder = renamed(&reference, |name| vec![format!("{one}{name}"), format!("{other}{name}")]);
+        let error = Model::open(folder.path()).unwrap_err().to_string();
+        for part in [format!("“{one}bert.”"), format!("“{other}bert.”"), "2 encoders".into()] {
+            assert!(error.contains(&part), "{one} and {other}: {error}");
+        }
+    }
+    // One encoder, two heads of one name.
+    let folder = renamed(&reference, |name| match name {
+        "classifier.weight" => vec![name.to_owned(), format!("model.{name}")],
+        _ => vec![format!("model.{name}")],
+    });
+    let error = Model::open(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("both classifier.weight and model.classifier.weight"), "{error}");
+}
+
+#[test]
+fn a_model_pruned_out_of_a_wrapper_has_plain_names() {
+    let reference = golden("tasks/sequence");
+    let wrapped = renamed(&reference, |name| vec![format!("module.model.{name}")]);
+    let out = tempfile::tempdir().unwrap();
+    let [one, other] = ["one", "other"].map(|name| out.path().join(name));
+    let heads = [HeadId::new(0, 1)].into();
+    prune(&reference, &heads, PrunedShape::Same, &one).unwrap();
+    prune(wrapped.path(), &heads, PrunedShape::Same, &other).unwrap();
+    let bytes = [one, other].map(|folder| std::fs::read(folder.join("model.safetensors")).unwrap());
+    assert!(bytes[0] == bytes[1]);
+}
+
+/// The members of the archive that `torch.save` made, its pickle changed.
+fn repickled(change: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    let file = std::fs::File::open(golden("files/zip/pytorch_model.bin")).unwrap();
+    let mut archive = zip::ZipArchive::new(file).unwrap();
+    let mut made = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let stored = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    for number in 0..archive.len() {
+        let mut member = archive.by_index(number).unwrap();
+        let name = member.name().unwrap().into_owned();
+        let mut bytes = Vec::new();
+        member.read_to_end(&mut bytes).unwrap();
+        let bytes = if name.ends_with("data.pkl") { change(&bytes) } else { bytes };
+        made.start_file(name, stored).unwrap();
+        made.write_all(&bytes).unwrap();
+    }
+    made.finish().unwrap().into_inner()
+}
+
+/// What a pickle holds, without its first and last instruction.
+fn body(pickle: &[u8]) -> &[u8] {
+    pickle.strip_prefix(b"\x80\x02").unwrap().strip_suffix(b".").unwrap()
+}
+
+/// A dictionary with one key for what is there.
+fn keyed(key: &str, body: &[u8]) -> Vec<u8> {
+    let mut made = b"}X".to_vec();
+    made.extend((key.len() as u32).to_le_bytes());
+    made.extend(key.as_bytes());
+    made.extend(body);
+    made.push(b's');
+    made
+}
+
+fn pickle(body: &[u8]) -> Vec<u8> {
+    [b"\x80\x02", body, b"."].concat()
+}
+
+#[test]
+fn tensors_are_found_under_whatever_a_trainer_calls_them() {
+    let reference = golden("tasks/sequence");
+    let wanted = numbers(&run(&reference, &reference));
+    for keys in [
+        &["state_dict"][..],
+        &["model_state_dict"],
+        &["model"],
+        &["net"],
+        &["module"],
+        &["weights"],
+        &["network"],
+        &["params"],
+        &["checkpoint", "model", "state_dict"],
+        &["ema"],
+    ] {
+        let nest =
+            |bytes: &[u8]| pickle(&keys.iter().rev().fold(body(bytes).to_vec(), |inner, key| keyed(key, &inner)));
+        let folder = with_bin(&repickled(nest));
+        assert_eq!(numbers(&run(folder.path(), &reference)), wanted, "{keys:?}");
+    }
+    let listed = with_bin(&repickled(|bytes| pickle(&[b"]", body(bytes), b"a"].concat())));
+    assert_eq!(numbers(&run(listed.path(), &reference)), wanted, "in a list");
+    // The same tensors under two keys are one model.
+    let twice = |bytes: &[u8]| {
+        let first = keyed("model", &[body(bytes), b"q\xfe"].concat());
+        pickle(&[&first[..], b"X\x03\0\0\0emah\xfes"].concat())
+    };
+    assert_eq!(numbers(&run(with_bin(&repickled(twice)).path(), &reference)), wanted, "twice");
+}
+
+#[test]
+fn a_checkpoint_of_a_training_loop_opens() {
+    let reference = golden("tasks/sequence");
+    let folder = with_bin(&std::fs::read(golden("weights/trainer/pytorch_model.bin")).unwrap());
+    let found = run(folder.path(), &reference);
+    assert_eq!(numbers(&found), numbers(&run(&reference, &reference)));
+    assert!(found.model.report.unused.is_empty(), "{:?}", found.model.report.unused);
+}
+
+#[test]
+fn a_pickled_module_is_refused_with_the_way_out() {
+    for class in [
+        "transformers.models.bert.modeling_bert\nBertForSequenceClassification",
+        "__main__\nNet",
+        "torch.nn.modules.linear\nLinear",
+        "sentence_transformers.SentenceTransformer\nSentenceTransformer",
+        "models.classifier\nMine",
+    ] {
+        let object = [b"c", class.as_bytes(), b"\n)\x81}b"].concat();
+        for body in [object.clone(), keyed("model", &object)] {
+            let folder = with_bin(&repickled(|_| pickle(&body)));
+            let error = Model::open(folder.path()).unwrap_err().to_string();
+            let name = class.replace('\n', ".");
+            assert!(error.contains(&format!("a pickled module ({name})")), "{error}");
+            assert!(error.contains("model.state_dict()") && !error.contains('\n'), "{error}");
+        }
+    }
+}
