@@ -2,6 +2,8 @@
 //! numbers are those of the goldens, which `transformers` made; `tests/golden/make_weights.py` made what `make.py` did not.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a test may stop at what it did not expect
 
+#[path = "support/program.rs"]
+mod program;
 mod support;
 
 use std::collections::BTreeMap;
@@ -9,7 +11,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use headlight::model::{Model, PrunedShape, prune};
-use headlight::run::{HeadId, Run};
+use headlight::run::{HeadId, Run, Task};
 use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
 
@@ -251,5 +253,163 @@ fn a_pickled_module_is_refused_with_the_way_out() {
             assert!(error.contains(&format!("a pickled module ({name})")), "{error}");
             assert!(error.contains("model.state_dict()") && !error.contains('\n'), "{error}");
         }
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Headless {
+    base: String,
+    missing: Vec<String>,
+}
+
+#[test]
+fn a_model_without_its_head_says_what_is_missing_as_transformers_does() {
+    let text = std::fs::read(golden("weights/headless.json")).unwrap();
+    let all: BTreeMap<String, Headless> = serde_json::from_slice(&text).unwrap();
+    assert!(all.len() > 20);
+    for (name, Headless { base, missing }) in all {
+        let reference = golden(&name);
+        let whole = run(&reference, &reference);
+        assert!(whole.model.report.missing.is_empty(), "{name}: {:?}", whole.model.report.missing);
+        assert_eq!(whole.model.report.headless, None, "{name}");
+        let kept = |tensor: &str| if tensor.starts_with(&base) { vec![tensor.to_owned()] } else { Vec::new() };
+        let found = run(renamed(&reference, kept).path(), &reference);
+        let report = &found.model.report;
+        assert_eq!(found.model.tasks, [], "{name}");
+        assert_eq!(report.headless, Some(whole.model.tasks[0].task), "{name}");
+        assert!(!report.missing.is_empty(), "{name}");
+        for lacking in &report.missing {
+            assert!(missing.contains(lacking), "{name}: {lacking} is not among {missing:?}");
+        }
+        assert_eq!(found.hidden, whole.hidden, "{name}: the encoder is whole");
+    }
+}
+
+#[test]
+fn a_classifier_without_the_pooler_that_it_reads_still_shows_its_maps() {
+    let reference = golden("tasks/sequence");
+    let kept = |name: &str| if name.contains("pooler") { Vec::new() } else { vec![name.to_owned()] };
+    let found = run(renamed(&reference, kept).path(), &reference);
+    let report = &found.model.report;
+    assert_eq!(report.missing, ["bert.pooler.dense.bias", "bert.pooler.dense.weight"]);
+    assert_eq!(report.headless, Some(Task::SequenceClassification));
+    assert_eq!(report.unused, ["classifier.bias", "classifier.weight"]);
+}
+
+#[test]
+fn the_command_line_tells_what_is_missing_unused_and_taken_off() {
+    let folder = renamed(&golden("tasks/sequence"), |name| match name {
+        "classifier.weight" => vec!["module.own.weight".into()],
+        "classifier.bias" => Vec::new(),
+        name => vec![format!("module.{name}")],
+    });
+    let place = folder.path().to_str().unwrap();
+    let (text, _) = program::success(&["models", "show", place]);
+    for line in [
+        "task\tnone: the checkpoint lacks its head for sequence classification (classifier.bias, classifier.weight)",
+        "missing\tclassifier.weight",
+        "unused\town.weight",
+        "taken off names\tmodule.",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    let out = folder.path().join("run.safetensors");
+    let (_, notes) =
+        program::success(&["run", "--model", place, "--text", "the cat sat", "--out", out.to_str().unwrap()]);
+    assert!(notes.contains("lacks its head for sequence classification"), "{notes}");
+}
+
+/// Bytes of a file that is something else, and what is to be said of it.
+fn strangers() -> Vec<(Vec<u8>, &'static str)> {
+    let padded = |start: &[u8]| [start, &[7; 600]].concat();
+    let mut tar = vec![b'a'; 600];
+    tar[257..262].copy_from_slice(b"ustar");
+    vec![
+        (Vec::new(), "it is empty"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n".to_vec(), "run `git lfs pull`"),
+        (b"../.git/annex/objects/x".to_vec(), "git-annex"),
+        (padded(b"<!DOCTYPE html><html>"), "a web page (HTML)"),
+        (b"\n  <html lang=en>".to_vec(), "a web page (HTML)"),
+        (b"<?xml version='1.0'?><Error/>".to_vec(), "an XML message"),
+        (b"Entry not found".to_vec(), "a server's refusal"),
+        (vec![0; 5000], "begins with zeros alone"),
+        (padded(b"\x1f\x8b\x08"), "gzip"),
+        (padded(b"\x28\xb5\x2f\xfd"), "zstd"),
+        (padded(b"\xfd7zXZ\0"), "xz"),
+        (tar, "a tar archive"),
+        (padded(b"GGUF\x03\0\0\0"), "GGUF"),
+        (padded(b"\x89HDF\r\n\x1a\n"), "HDF5"),
+        (padded(b"\x08\x08\x12\x07pytorch"), "an ONNX model"),
+        (padded(b"\x08\x01\x12\x40\x0a\x05serve saved_model"), "a model of TensorFlow"),
+        (padded(b"\x83\xa4bert\x82"), "Flax"),
+        (padded(b"\x93NUMPY\x01"), "NumPy"),
+        (b"\xff\xfe{\0}\0".to_vec(), "UTF-16"),
+    ]
+}
+
+#[test]
+fn a_file_that_is_something_else_is_told_as_what_it_is() {
+    let torch = std::fs::read(golden("files/zip/pytorch_model.bin")).unwrap();
+    let legacy = std::fs::read(golden("files/legacy/pytorch_model.bin")).unwrap();
+    let tensors = std::fs::read(golden("tasks/sequence/model.safetensors")).unwrap();
+    let more = |file: &str| match file {
+        "model.safetensors" => vec![(torch.clone(), "torch.save"), (legacy.clone(), "a pickle")],
+        "pytorch_model.bin" => vec![(tensors.clone(), "a safetensors file")],
+        _ => vec![(torch.clone(), "a zip archive"), (tensors.clone(), "a safetensors file")],
+    };
+    for file in [
+        "model.safetensors",
+        "pytorch_model.bin",
+        "config.json",
+        "vocab.txt",
+        "tokenizer_config.json",
+        "tokenizer.json",
+    ] {
+        for (bytes, wanted) in strangers().into_iter().chain(more(file)) {
+            let folder = if file.ends_with(".bin") {
+                with_bin(&bytes)
+            } else {
+                let folder = renamed(&golden("tasks/sequence"), |name| vec![name.to_owned()]);
+                std::fs::write(folder.path().join(file), &bytes).unwrap();
+                folder
+            };
+            let error = Model::open(folder.path()).map(drop).expect_err(&format!("{file} is {wanted}")).to_string();
+            assert!(error.contains(wanted) && error.contains(file), "{file} should be {wanted}: {error}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_file_cut_short_is_told_as_that() {
+    for (name, file) in
+        [("tasks/sequence", "model.safetensors"), ("tasks/sequence", "config.json"), ("files/zip", "pytorch_model.bin")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        for entry in std::fs::read_dir(golden(name)).unwrap().flatten() {
+            std::fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
+        }
+        let bytes = std::fs::read(folder.path().join(file)).unwrap();
+        std::fs::write(folder.path().join(file), &bytes[..bytes.len() * 3 / 4]).unwrap();
+        let error = Model::open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("cut short"), "{file}: {error}");
+    }
+}
+
+#[test]
+fn a_folder_of_other_weights_says_what_is_there() {
+    for (file, wanted) in [
+        ("tf_model.h5", "TensorFlow"),
+        ("flax_model.msgpack", "Flax"),
+        ("model.onnx", "ONNX"),
+        ("model-q4.gguf", "llama.cpp"),
+        ("adapter_model.safetensors", "an adapter"),
+        ("best.pt", "opened by its own path"),
+    ] {
+        let folder = renamed(&golden("tasks/sequence"), |name| vec![name.to_owned()]);
+        std::fs::rename(folder.path().join("model.safetensors"), folder.path().join(file)).unwrap();
+        std::fs::remove_file(folder.path().join("reference.safetensors")).unwrap();
+        let error = Model::open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("no weights") && error.contains(file) && error.contains(wanted), "{file}: {error}");
     }
 }

@@ -130,6 +130,8 @@ impl Pickle {
                 return Err("its pickle nests more than any that names tensors".into());
             }
             match self.nodes.get(value) {
+                // A weight's name has parts: what a trainer keeps, such as `rng_state`, has none.
+                Some(Node::Tensor { .. }) if !key.contains('.') && is_of_training(&key) => {}
                 Some(tensor @ Node::Tensor { .. }) if is_named => found.push((format!("{before}{key}"), tensor)),
                 _ if is_of_training(&key) => {}
                 _ => self.gather(value, &format!("{before}{key}."), depth + 1, steps, found)?,

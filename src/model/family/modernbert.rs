@@ -180,9 +180,15 @@ fn task_heads(
         .ok_or_else(|| ModelError::Unfit(format!("its classifier_activation {name} is not known")))?;
     let mut heads = Vec::new();
     if !outside.has("head.dense.weight") {
-        let own = if config.is_for("MaskedLM", false) { "decoder" } else { "classifier" };
-        let names = ["head.dense.weight", "head.norm.weight", &format!("{own}.weight"), &format!("{own}.bias")];
-        outside.lacks(config.task(), &names.map(str::to_owned));
+        // The decoder's weight is the table of words.
+        let own: &[&str] = if config.is_for("MaskedLM", false) {
+            &["decoder.bias"]
+        } else {
+            &["classifier.weight", "classifier.bias"]
+        };
+        let names: Vec<String> =
+            ["head.dense.weight", "head.norm.weight"].iter().chain(own).map(|name| (*name).to_owned()).collect();
+        outside.lacks(config.task(), &names);
         return Ok(heads);
     }
     let steps = || -> Result<Vec<Step>, ModelError> {
