@@ -548,6 +548,7 @@ fn what_was_found_while_a_model_was_read_is_listed() {
         renamed: vec![("norm.weight".into(), "norm.gamma".into())],
         unused: vec!["dropped.weight".into()],
         not_finite: Vec::new(),
+        settings: vec!["it has no model_type, and is read as roberta".into()],
     };
     let info = Arc::new(ModelInfo { report, ..(*model_info(2, 3)).clone() });
     let mut stage = Stage::with_model(info, Texts::single("the cat"));
@@ -561,6 +562,8 @@ fn what_was_found_while_a_model_was_read_is_listed() {
         "norm.gamma, read as norm.weight",
         "Tensors that nothing uses: 1",
         "dropped.weight",
+        "Settings: 1",
+        "it has no model_type, and is read as roberta",
     ] {
         assert!(stage.shows(text), "{text}");
     }

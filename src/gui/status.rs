@@ -97,6 +97,7 @@ impl HeadlightApp {
                     .iter()
                     .map(|(asked, found)| tr!("%{found}, read as %{asked}", found = found, asked = asked));
                 for (title, lines) in [
+                    (tr!("Settings"), report.settings.clone()),
                     (tr!("Weights under older names"), renamed.collect::<Vec<_>>()),
                     (tr!("Tensors that nothing uses"), report.unused.clone()),
                     (tr!("Weights with numbers that are infinite or none"), report.not_finite.clone()),

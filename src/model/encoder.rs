@@ -3,7 +3,8 @@ use std::path::Path;
 use tch::Tensor;
 
 use super::checkpoint::{Checkpoint, LayerNorm, LoadWatch, Seen, Weights};
-use super::family::Parts;
+use super::family::{Parts, settings};
+use super::find::folder_of;
 use super::layer::{Layer, Pace, Scratch};
 use super::tasks::{Pooler, TaskHead};
 use super::{Batch, Config, ModelError, Probe, Site};
@@ -34,7 +35,14 @@ impl Encoder {
         let checkpoint = Checkpoint::open(folder)?;
         let seen = Seen::new(&checkpoint, watch);
         let parts = (family.load)(&Weights::new(&checkpoint, family.anchor, &seen), &config, &stored)?;
-        Ok(Self { config, parts, report: seen.report(&checkpoint) })
+        let mut report = seen.report(&checkpoint);
+        config
+            .family_by
+            .check(&config.family, &report.unused)
+            .map_err(|cause| ModelError::BadConfig { path: folder_of(folder).join("config.json"), cause })?;
+        report.settings.extend(config.family_by.remark(&config.family));
+        report.settings.extend(settings::remarks(family.settings, &stored));
+        Ok(Self { config, parts, report })
     }
 
     pub fn config(&self) -> &Config {

@@ -11,4 +11,7 @@ pub struct LoadReport {
     pub unused: Vec<String>,
     /// Weights with numbers that are infinite or none.
     pub not_finite: Vec<String>,
+    /// What there is to tell of `config.json`, in sentences.
+    #[serde(default)]
+    pub settings: Vec<String>,
 }

@@ -60,6 +60,7 @@ impl<'w> Seen<'w> {
             renamed: self.renamed.into_inner().into_iter().collect(),
             unused: unused.cloned().collect(),
             not_finite: self.not_finite.into_inner().into_iter().collect(),
+            settings: Vec::new(),
         }
     }
 }
