@@ -31,7 +31,7 @@ def nested(depth):
 
 
 def configs():
-    files = {"opens-empty": "{}", "refused-no-json": "text", "refused-deep": nested(10_000), "refused-none": ""}
+    files = {"opens-family": '{"model_type": "bert"}', "refused-empty": "{}", "refused-no-json": "text", "refused-deep": nested(10_000), "refused-none": ""}
     for folder in sorted((GOLDEN / "families").iterdir()):
         config = json.loads((folder / "config.json").read_text())
         files.setdefault(f"opens-{config['model_type']}", json.dumps(config))

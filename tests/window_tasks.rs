@@ -541,6 +541,7 @@ fn what_was_found_while_a_model_was_read_is_listed() {
         files: vec!["pytorch_model.bin".into()],
         renamed: vec![("norm.weight".into(), "norm.gamma".into())],
         unused: vec!["dropped.weight".into()],
+        settings: vec!["it has no model_type, and is read as roberta".into()],
         ..Default::default()
     };
     let info = Arc::new(ModelInfo { report, ..(*model_info(2, 3)).clone() });
@@ -555,6 +556,8 @@ fn what_was_found_while_a_model_was_read_is_listed() {
         "norm.gamma, read as norm.weight",
         "Tensors that nothing uses: 1",
         "dropped.weight",
+        "Settings: 1",
+        "it has no model_type, and is read as roberta",
     ] {
         assert!(stage.shows(text), "{text}");
     }

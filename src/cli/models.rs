@@ -119,8 +119,11 @@ fn describe(model: &ModelArgs) -> Result<()> {
     if let Some(note) = &info.note {
         print(&format!("note\t{note}\n"))?;
     }
-    let LoadReport { files, renamed, unused, not_finite, wrappers, missing, foreign_head, .. } = &info.report;
+    let LoadReport { files, renamed, unused, not_finite, settings, wrappers, missing, foreign_head, .. } = &info.report;
     print(&format!("files\t{}\n", files.join(" ")))?;
+    for sentence in settings {
+        print(&format!("config.json\t{sentence}\n"))?;
+    }
     for (asked, found) in renamed {
         print(&format!("renamed\t{found}\tread as {asked}\n"))?;
     }

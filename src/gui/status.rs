@@ -105,6 +105,7 @@ impl HeadlightApp {
                 for (title, lines) in [
                     (tr!("Weights that the file lacks"), report.missing.clone()),
                     (tr!("Taken off the names of weights"), off.collect()),
+                    (tr!("Settings"), report.settings.clone()),
                     (tr!("Weights under older names"), renamed.collect::<Vec<_>>()),
                     (tr!("Tensors that nothing uses"), report.unused.clone()),
                     (tr!("Weights with numbers that are infinite or none"), report.not_finite.clone()),

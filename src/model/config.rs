@@ -4,15 +4,20 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::ModelError;
+use super::checkpoint::Checkpoint;
 use super::family::Family;
+use super::family::evidence::{self, FamilyBy};
+use super::family::settings;
 use super::find::folder_of;
 use crate::run::{HeadId, Task, as_utf8};
 
 /// The shape of an encoder, as `config.json` gives it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// `model_type`.
+    /// `model_type`, or what stands for it.
     pub family: String,
+    /// How the family is known.
+    pub family_by: FamilyBy,
     pub layers: usize,
     pub heads: usize,
     /// Width of the hidden state; a multiple of `heads`.
@@ -46,6 +51,10 @@ pub struct Config {
     pub norm_bias: bool,
     /// The layers inside a task head add a bias.
     pub head_bias: bool,
+    /// So does the last one of a masked-language-model head.
+    pub decoder_bias: bool,
+    /// How many tokens a local layer looks at; 0 in a family without such layers.
+    pub window: usize,
 }
 
 /// What a sequence classifier's numbers stand for (`problem_type`).
@@ -73,12 +82,14 @@ pub enum Activation {
 }
 
 impl Activation {
-    const NAMES: [(&'static str, Self); 9] = [
+    const NAMES: [(&'static str, Self); 11] = [
         ("gelu", Self::Gelu),
         ("gelu_python", Self::Gelu),
         ("gelu_new", Self::GeluTanh),
         ("gelu_pytorch_tanh", Self::GeluTanh),
         ("gelu_fast", Self::GeluTanh),
+        ("gelu_python_tanh", Self::GeluTanh),
+        ("gelu_accurate", Self::GeluTanh),
         ("relu", Self::Relu),
         ("silu", Self::Silu),
         ("swish", Self::Silu),
@@ -95,7 +106,24 @@ impl Activation {
 pub(super) struct Stored(Map<String, Value>);
 
 impl Stored {
-    fn get(&self, key: &str) -> Option<&Value> {
+    fn parse(text: &[u8]) -> Result<Self, String> {
+        Ok(Self(serde_json::from_slice(&as_utf8(text)).map_err(|error| error.to_string())?))
+    }
+
+    /// The names of all that it holds.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    pub fn set(&mut self, key: &str, value: Value) {
+        self.0.insert(key.to_owned(), value);
+    }
+
+    pub fn is_null(&self, key: &str) -> bool {
+        self.0.get(key).is_some_and(Value::is_null)
+    }
+
+    pub fn get(&self, key: &str) -> Option<&Value> {
         self.0.get(key).filter(|value| !value.is_null())
     }
 
@@ -202,31 +230,54 @@ impl Config {
         Ok(Self::with_stored(folder).map_err(ModelError::told)?.2)
     }
 
+    /// The `model_type` of a folder, or what stands for it.
+    ///
+    /// # Errors
+    /// As [`from_folder`](Self::from_folder).
+    pub(super) fn family_of(place: &Path) -> Result<String, ModelError> {
+        Ok(Self::read_stored(place)?.1)
+    }
+
     /// The config of a folder, with its family and everything that it holds.
-    pub(super) fn with_stored(folder: &Path) -> Result<(&'static Family, Stored, Self), ModelError> {
-        let folder = folder_of(folder);
+    pub(super) fn with_stored(place: &Path) -> Result<(&'static Family, Stored, Self), ModelError> {
+        let (stored, model_type, by) = Self::read_stored(place)?;
+        let path = folder_of(place).join("config.json");
+        Self::of_family(stored, model_type, by).map_err(|cause| ModelError::BadConfig { path, cause })
+    }
+
+    fn read_stored(place: &Path) -> Result<(Stored, String, FamilyBy), ModelError> {
+        let folder = folder_of(place);
         let path = folder.join("config.json");
         let text = std::fs::read(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => ModelError::NoConfig(folder.to_owned()),
             _ => ModelError::Unreadable { path: path.clone(), cause: error.to_string() },
         })?;
-        Self::parse(&text).map_err(|cause| ModelError::BadConfig { path, cause })
+        let bad = |cause| ModelError::BadConfig { path: path.clone(), cause };
+        let stored = Stored::parse(&text).map_err(bad)?;
+        let (model_type, by) = match evidence::named(&stored).map_err(bad)? {
+            Some(named) => named,
+            None => {
+                let checkpoint = Checkpoint::open(place)?;
+                evidence::found(&stored, folder, checkpoint.tensors().keys()).map_err(bad)?
+            }
+        };
+        Ok((stored, model_type, by))
     }
 
-    /// Reads the text of a `config.json`; an error says what is wrong with it.
+    /// Reads the text of a `config.json` that names its family; an error says what is wrong with it.
     pub fn from_json(text: &[u8]) -> Result<Self, String> {
-        Ok(Self::parse(text)?.2)
+        let stored = Stored::parse(text)?;
+        let none = "it has neither model_type nor architectures, which name the family";
+        let (model_type, by) = evidence::named(&stored)?.ok_or(none)?;
+        Ok(Self::of_family(stored, model_type, by)?.2)
     }
 
-    fn parse(text: &[u8]) -> Result<(&'static Family, Stored, Self), String> {
-        let stored = Stored(serde_json::from_slice(&as_utf8(text)).map_err(|error| error.to_string())?);
-        // Checkpoints of 2019 do not say.
-        let family = Family::of(&stored.text("model_type", "bert")?)?;
-        if stored.flag("is_decoder", false)? {
-            return Err("it describes a decoder (is_decoder), and only encoders can be opened".into());
-        }
+    fn of_family(stored: Stored, model_type: String, by: FamilyBy) -> Result<(&'static Family, Stored, Self), String> {
+        let family = Family::of(&model_type)?;
+        let stored = settings::renamed(family.settings, stored)?;
         let config = (family.config)(&stored)?;
-        Ok((family, stored, config))
+        settings::check(family.settings, &stored, &config)?;
+        Ok((family, stored, Self { family: model_type, family_by: by, ..config }))
     }
 
     /// Reads what all families have, under the keys of one of them.
@@ -267,7 +318,8 @@ impl Config {
             other => return Err(format!("its problem_type {other} is not known")),
         };
         Ok(Self {
-            family: stored.text("model_type", "bert")?,
+            family: String::new(), // whoever has found it writes it in
+            family_by: FamilyBy::Name,
             layers,
             heads,
             hidden,
@@ -287,6 +339,8 @@ impl Config {
             note: Some(stored.text("headlight_note", "")?).filter(|note| !note.is_empty()),
             norm_bias: true,
             head_bias: true,
+            decoder_bias: true,
+            window: 0,
         })
     }
 
@@ -294,7 +348,10 @@ impl Config {
     pub(super) fn with_positions_after(mut self, padding: usize) -> Result<Self, String> {
         let left = self.position_rows.checked_sub(padding.saturating_add(1)).filter(|left| *left > 0);
         self.positions = left.ok_or_else(|| {
-            format!("{} positions with the padding id {padding} leave none for tokens", self.position_rows)
+            format!(
+                "its {} positions (max_position_embeddings), counted from pad_token_id {padding} on, leave none for tokens",
+                self.position_rows
+            )
         })?;
         Ok(self)
     }
@@ -347,20 +404,26 @@ mod tests {
     #[test]
     fn what_cannot_be_run_is_refused_with_its_cause() {
         for (json, wanted) in [
-            (r#"{"num_hidden_layers": 1000000000}"#, "num_hidden_layers is 1000000000"),
-            (r#"{"num_attention_heads": 0}"#, "num_attention_heads is 0"),
-            (r#"{"hidden_size": 100, "num_attention_heads": 12}"#, "cannot be shared out"),
-            (r#"{"hidden_act": "mish"}"#, "gelu_new"),
+            (r#"{"model_type": "bert", "num_hidden_layers": 1000000000}"#, "num_hidden_layers is 1000000000"),
+            (r#"{"model_type": "bert", "num_attention_heads": 0}"#, "num_attention_heads is 0"),
+            (r#"{"model_type": "bert", "hidden_size": 100, "num_attention_heads": 12}"#, "cannot be shared out"),
+            (r#"{"model_type": "bert", "hidden_act": "mish"}"#, "gelu_new"),
             (r#"{"model_type": "gpt2"}"#, "gpt2"),
-            (r#"{"position_embedding_type": "relative_key"}"#, "relative_key"),
-            (r#"{"is_decoder": true}"#, "decoder"),
-            (r#"{"layer_norm_eps": -1}"#, "layer_norm_eps"),
-            (r#"{"pruned_heads": {"12": [0]}}"#, "there is no head 12.0"),
-            (r#"{"pruned_heads": {"x": [0]}}"#, "a layer called “x”"),
-            (r#"{"id2label": {"0": "a", "2": "b"}}"#, "number its 2 classes from 0"),
-            (r#"{"problem_type": "guessing"}"#, "guessing"),
+            (r#"{"model_type": "bert", "position_embedding_type": "relative_key"}"#, "relative_key"),
+            (r#"{"model_type": "bert", "is_decoder": true}"#, "decoder"),
+            (r#"{"model_type": "bert", "layer_norm_eps": -1}"#, "layer_norm_eps"),
+            (r#"{"model_type": "bert", "pruned_heads": {"12": [0]}}"#, "there is no head 12.0"),
+            (r#"{"model_type": "bert", "pruned_heads": {"x": [0]}}"#, "a layer called “x”"),
+            (r#"{"model_type": "bert", "id2label": {"0": "a", "2": "b"}}"#, "number its 2 classes from 0"),
+            (r#"{"model_type": "bert", "problem_type": "guessing"}"#, "guessing"),
+            ("{}", "neither model_type nor architectures"),
+            (r#"{"model_type": null, "architectures": ["GPT2LMHeadModel"]}"#, "GPT2LMHeadModel, which is of no family"),
+            (
+                r#"{"architectures": ["BertModel", "RobertaModel"]}"#,
+                r#"add "model_type": "bert" or "model_type": "roberta""#,
+            ),
             ("not JSON", "expected"),
-            (r#"{"hidden_size": -3}"#, "hidden_size is -3, which is no whole number"),
+            (r#"{"model_type": "bert", "hidden_size": -3}"#, "hidden_size is -3, which is no whole number"),
             (r#"[1]"#, "invalid type"),
             (r#"{"model_type": "roberta", "max_position_embeddings": 2}"#, "leave none for tokens"),
             (r#"{"model_type": "albert", "num_hidden_groups": 0}"#, "must be at least 1"),
@@ -373,8 +436,8 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_config_is_bert_base() {
-        let config = Config::from_json(b"{}").unwrap();
+    fn a_config_with_nothing_but_its_family_is_bert_base() {
+        let config = Config::from_json(br#"{"model_type": "bert"}"#).unwrap();
         assert_eq!((config.layers, config.heads, config.hidden, config.head_dim()), (12, 12, 768, 64));
         assert_eq!(config.layer_norm_eps, 1e-12);
         assert!(config.pruned.is_empty() && config.labels.is_empty() && config.tied);
@@ -382,7 +445,8 @@ mod tests {
 
     #[test]
     fn pruned_heads_and_labels_are_read() {
-        let json = r#"{"pruned_heads": {"0": [1], "3": [4, 5]}, "id2label": {"1": "yes", "0": "no"}}"#;
+        let json =
+            r#"{"model_type": "bert", "pruned_heads": {"0": [1], "3": [4, 5]}, "id2label": {"1": "yes", "0": "no"}}"#;
         let config = Config::from_json(json.as_bytes()).unwrap();
         assert_eq!(config.pruned.iter().map(ToString::to_string).collect::<Vec<_>>(), ["0.1", "3.4", "3.5"]);
         assert_eq!(config.heads_left(3), [0, 1, 2, 3, 6, 7, 8, 9, 10, 11]);

@@ -3,7 +3,8 @@ use std::path::Path;
 use tch::Tensor;
 
 use super::checkpoint::{Checkpoint, LayerNorm, LoadWatch, Seen, Weights};
-use super::family::Parts;
+use super::family::{Parts, settings};
+use super::find::folder_of;
 use super::layer::{Layer, Pace, Scratch};
 use super::tasks::{Pooler, TaskHead};
 use super::{Batch, Config, ModelError, Probe, Site};
@@ -36,7 +37,13 @@ impl Encoder {
         let seen = Seen::new(&checkpoint, watch);
         let parts = (family.load)(&Weights::new(&checkpoint, family.anchor, &base, &seen), &config, &stored)?;
         let there: Vec<Task> = parts.tasks.iter().map(|head| head.info.task).collect();
-        let report = seen.report(&checkpoint, config.task(), &there);
+        let mut report = seen.report(&checkpoint, config.task(), &there);
+        config
+            .family_by
+            .check(&config.family, &report.unused)
+            .map_err(|cause| ModelError::BadConfig { path: folder_of(folder).join("config.json"), cause })?;
+        report.settings.extend(config.family_by.remark(&config.family));
+        report.settings.extend(settings::remarks(family.settings, &stored));
         Ok(Self { config, parts, report })
     }
 

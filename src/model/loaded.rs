@@ -48,7 +48,7 @@ impl Model {
         })?;
         let (watch, all) = (watch.into_inner(), all.get());
         watch(all, all)?;
-        let tokenizer = match TextEncoder::from_folder(folder) {
+        let tokenizer = match TextEncoder::of_family(folder, Some(&encoder.config().family)) {
             Ok(tokenizer) => Some(tokenizer),
             Err(crate::text::TextError::NoTokenizer(_)) => None,
             Err(error) => return Err(ModelError::from(error).told()),

@@ -35,6 +35,7 @@ pub(crate) use capture::plain;
 pub use config::{Activation, Config, Problem};
 pub use encoder::Encoder;
 pub use error::ModelError;
+pub use family::{Setting, SettingRule, settings_of};
 pub use find::{DEFAULT_MODEL, find_model, list_models, model_folders};
 pub use loaded::{Model, Traced};
 pub use probe::{Boundaries, Probe, Projections, Site};

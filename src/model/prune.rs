@@ -101,8 +101,8 @@ pub fn can_prune(folder: &Path) -> Result<Value, ModelError> {
         .map_err(|error| ModelError::Unreadable { path: path.clone(), cause: error.to_string() })?;
     let stored: Value = serde_json::from_slice(&as_utf8(&text))
         .map_err(|error| ModelError::BadConfig { path: path.clone(), cause: error.to_string() }.told())?;
-    match stored["model_type"].as_str() {
-        Some(family @ "albert") => Err(ModelError::SharedLayers { family: family.to_owned() }),
+    match Config::family_of(folder)? {
+        family if family == "albert" => Err(ModelError::SharedLayers { family }),
         _ => Ok(stored),
     }
 }

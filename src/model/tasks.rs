@@ -140,17 +140,23 @@ pub(super) fn masked_lm(
     }
     let (width, vocabulary) = (config.embedding, config.vocabulary);
     let own = format!("{}.weight", names.decoder);
-    let tied = config.tied || !weights.has(&own);
-    let weight = if tied { embeddings.words.shallow_clone() } else { weights.get(&own, &[vocabulary, width])? };
+    let decoder = match config.tied && !weights.has(&own) {
+        true => None,
+        false => Some(weights.get(&own, &[vocabulary, width])?),
+    };
+    // Where both tables are there and differ, `transformers` leaves them apart, whatever the config says.
+    let tied = config.tied && decoder.as_ref().is_none_or(|decoder| *decoder == embeddings.words);
+    let weight = decoder.filter(|_| !tied).unwrap_or_else(|| embeddings.words.shallow_clone());
     let biases = [format!("{}.bias", names.decoder), names.bias.to_owned()];
     let bias = biases.iter().find(|name| weights.has(name)).unwrap_or(&biases[1]);
+    let bias = config.decoder_bias.then(|| weights.get(bias, &[vocabulary])).transpose()?;
     let dense = weights.linear_biased(names.dense, width, config.hidden, config.head_bias)?;
     let norm = weights.norm_biased(names.norm, width, config.layer_norm_eps, config.norm_bias)?;
     Ok(Some(TaskHead {
         info: TaskInfo { task: Task::MaskedLm, labels: Vec::new(), scale: Scale::Softmax },
         input: HeadInput::Tokens,
         steps: vec![Step::Linear(dense), Step::Activation(names.activation), Step::Norm(norm)],
-        last: Linear { weight, bias: Some(weights.get(bias, &[vocabulary])?) },
+        last: Linear { weight, bias },
         tied,
     }))
 }

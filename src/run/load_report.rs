@@ -22,6 +22,9 @@ pub struct LoadReport {
     pub headless: Option<Task>,
     /// A task head lies beside the encoder as in no class of `transformers`: its own program may read it otherwise.
     pub foreign_head: bool,
+    /// What there is to tell of `config.json`, in sentences.
+    #[serde(default)]
+    pub settings: Vec<String>,
 }
 
 impl LoadReport {

@@ -17,7 +17,7 @@ use super::piece_file::Pieces;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Settings {
-    model_type: String,
+    model_type: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -28,7 +28,8 @@ struct TokenizerSettings {
     keep_accents: bool,
 }
 
-pub(super) fn sentence_piece(folder: &Path, path: &Path) -> Result<Tokenizer, TextError> {
+/// `family` is the folder's, where it is known already; else its config says.
+pub(super) fn sentence_piece(folder: &Path, path: &Path, family: Option<&str>) -> Result<Tokenizer, TextError> {
     let malformed = |cause: String| TextError::Malformed { path: path.to_owned(), cause };
     let bytes = std::fs::read(path)
         .map_err(|error| TextError::Unreadable { path: path.to_owned(), cause: error.to_string() })?;
@@ -36,9 +37,12 @@ pub(super) fn sentence_piece(folder: &Path, path: &Path) -> Result<Tokenizer, Te
     if model.kind != 1 {
         return Err(malformed("it is no Unigram model, and this kind is known from tokenizer.json alone".into()));
     }
-    let Settings { model_type } = super::vocab::settings(&folder.join("config.json"))?;
+    let family = match family {
+        Some(family) => family.to_owned(),
+        None => super::vocab::settings::<Settings>(&folder.join("config.json"))?.model_type.unwrap_or_default(),
+    };
     let settings: TokenizerSettings = super::vocab::settings(&folder.join("tokenizer_config.json"))?;
-    let whole = match model_type.as_str() {
+    let whole = match family.as_str() {
         "xlm-roberta" => xlm_roberta(&model),
         "camembert" => camembert(&model),
         "deberta-v2" => deberta(&model, &settings),

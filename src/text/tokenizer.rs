@@ -29,6 +29,14 @@ impl TextEncoder {
     /// # Errors
     /// [`TextError`] if neither file is there, or one cannot be read or understood.
     pub fn from_folder(folder: &Path) -> Result<Self, TextError> {
+        Self::of_family(folder, None)
+    }
+
+    /// As [`from_folder`](Self::from_folder), with the family that the folder is of, which its config need not name.
+    ///
+    /// # Errors
+    /// As [`from_folder`](Self::from_folder).
+    pub fn of_family(folder: &Path, family: Option<&str>) -> Result<Self, TextError> {
         let whole = folder.join("tokenizer.json");
         let words = folder.join("vocab.txt");
         let pieces = ["sentencepiece.bpe.model", "spm.model", "spiece.model"].map(|name| folder.join(name));
@@ -42,7 +50,7 @@ impl TextEncoder {
         } else if letters.is_file() && merges.is_file() {
             byte_level::byte_level(folder, &letters, &merges)?
         } else if let Some(pieces) = pieces.iter().find(|pieces| pieces.is_file()) {
-            sentence_piece::sentence_piece(folder, pieces)?
+            sentence_piece::sentence_piece(folder, pieces, family)?
         } else if words.is_file() {
             vocab::word_piece(folder, &words)?
         } else {

@@ -80,6 +80,7 @@ impl<'w> Seen<'w> {
             missing,
             headless,
             foreign_head: checkpoint.is_odd && !there.is_empty(),
+            settings: Vec::new(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! ALBERT (Lan et al. 2020): layers that share their weights, and embeddings narrower than them.
 
 use super::bert::{self, LayerNames};
-use super::{Family, Parts};
+use super::{Family, Parts, settings};
 use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
@@ -9,11 +9,16 @@ use crate::model::layer::PlainScores;
 use crate::model::tasks::{self, MaskedLmNames, Pooler, TaskHead};
 use crate::model::{ModelError, PruneRule};
 
-pub const FAMILY: Family =
-    Family { types: &["albert"], anchor: "embeddings.word_embeddings.weight", config, load, prune: PruneRule::SHARED };
+pub const FAMILY: Family = Family {
+    types: &["albert"],
+    anchor: "embeddings.word_embeddings.weight",
+    config,
+    load,
+    prune: PruneRule::SHARED,
+    settings: settings::ALBERT,
+};
 
 fn config(stored: &Stored) -> Result<Config, String> {
-    bert::absolute_positions(stored)?;
     let keys = Keys {
         hidden: ("hidden_size", 4096),
         heads: ("num_attention_heads", 64),

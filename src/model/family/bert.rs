@@ -1,6 +1,6 @@
 //! BERT (Devlin et al. 2019), and the blocks that other families share with it.
 
-use super::{Family, Parts};
+use super::{Family, Parts, settings};
 use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
@@ -8,21 +8,17 @@ use crate::model::layer::{AttentionNames, FeedForward, Layer, Norms, PlainScores
 use crate::model::tasks::{self, MaskedLmNames, Pooler, TaskHead};
 use crate::model::{ModelError, PruneRule};
 
-pub const FAMILY: Family =
-    Family { types: &["bert"], anchor: "embeddings.word_embeddings.weight", config, load, prune: PruneRule::BERT };
+pub const FAMILY: Family = Family {
+    types: &["bert"],
+    anchor: "embeddings.word_embeddings.weight",
+    config,
+    load,
+    prune: PruneRule::BERT,
+    settings: settings::BERT,
+};
 
 fn config(stored: &Stored) -> Result<Config, String> {
-    absolute_positions(stored)?;
     Config::read(stored, &Keys::BERT)
-}
-
-/// Refuses positions other than absolute ones, which some checkpoints of these families have.
-pub fn absolute_positions(stored: &Stored) -> Result<(), String> {
-    let kind = stored.text("position_embedding_type", "absolute")?;
-    if kind == "absolute" {
-        return Ok(());
-    }
-    Err(format!("its position_embedding_type is {kind}, and only absolute positions are known"))
 }
 
 fn load(weights: &Weights<'_>, config: &Config, _: &Stored) -> Result<Parts, ModelError> {

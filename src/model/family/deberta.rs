@@ -3,7 +3,7 @@
 use tch::{Kind, Tensor};
 
 use super::bert::{self, LayerNames};
-use super::{Family, Parts};
+use super::{Family, Parts, settings};
 use crate::model::checkpoint::{Linear, Weights};
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
@@ -23,6 +23,7 @@ pub const FAMILY: Family = Family {
         columns: "attention.output.dense",
         compact: false,
     },
+    settings: settings::DEBERTA,
 };
 
 fn config(stored: &Stored) -> Result<Config, String> {
@@ -38,9 +39,6 @@ fn config(stored: &Stored) -> Result<Config, String> {
         ..Keys::BERT
     };
     Relative::read(stored)?;
-    if stored.number("attention_head_size", 0)? != 0 {
-        return Err("its heads have a width of their own (attention_head_size), which is not known".into());
-    }
     Config::read(stored, &keys)
 }
 
@@ -72,7 +70,7 @@ impl Relative {
             return Err(format!("max_relative_positions {farthest} with position_buckets {buckets} cannot be"));
         }
         let kinds = stored.words("pos_att_type")?;
-        let norm = stored.text("norm_rel_ebd", "none")?;
+        let norm = stored.text("norm_rel_ebd", "none")?.to_lowercase();
         Ok(Self {
             on: stored.flag("relative_attention", false)?,
             span: if buckets > 0 { buckets } else { farthest },
@@ -247,7 +245,9 @@ fn task_heads(
     let mut heads = Vec::new();
     heads.extend(tasks::masked_lm(&outside, config, embeddings, &legacy)?);
     if outside.has("lm_predictions.lm_head.dense.weight") {
-        heads.extend(tasks::masked_lm(&outside, config, embeddings, &newer)?);
+        // This one has no decoder of its own.
+        let tied = Config { tied: true, ..config.clone() };
+        heads.extend(tasks::masked_lm(&outside, &tied, embeddings, &newer)?);
     }
     heads.extend(tasks::question_answering(&outside, config)?);
     if config.is_for("TokenClassification", !outside.has("pooler.dense.weight")) {

@@ -1,7 +1,7 @@
 //! DistilBERT (Sanh et al. 2019): BERT with other names, without segments and without a pooler.
 
 use super::bert::{self, LayerNames};
-use super::{Family, Parts};
+use super::{Family, Parts, settings};
 use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
@@ -20,6 +20,7 @@ pub const FAMILY: Family = Family {
         columns: "attention.out_lin",
         compact: true,
     },
+    settings: settings::DISTILBERT,
 };
 
 fn config(stored: &Stored) -> Result<Config, String> {

@@ -1,7 +1,7 @@
 //! ELECTRA (Clark et al. 2020): BERT whose embeddings can be narrower than its layers.
 
 use super::bert::{self, LayerNames};
-use super::{Family, Parts};
+use super::{Family, Parts, settings};
 use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
@@ -9,11 +9,16 @@ use crate::model::layer::PlainScores;
 use crate::model::tasks::{self, MaskedLmNames, TaskHead};
 use crate::model::{Activation, ModelError, PruneRule};
 
-pub const FAMILY: Family =
-    Family { types: &["electra"], anchor: "embeddings.word_embeddings.weight", config, load, prune: PruneRule::BERT };
+pub const FAMILY: Family = Family {
+    types: &["electra"],
+    anchor: "embeddings.word_embeddings.weight",
+    config,
+    load,
+    prune: PruneRule::BERT,
+    settings: settings::ELECTRA,
+};
 
 fn config(stored: &Stored) -> Result<Config, String> {
-    bert::absolute_positions(stored)?;
     let keys = Keys {
         hidden: ("hidden_size", 256),
         heads: ("num_attention_heads", 4),

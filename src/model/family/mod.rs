@@ -6,9 +6,11 @@ mod bert;
 mod deberta;
 mod distilbert;
 mod electra;
+pub(super) mod evidence;
 mod modernbert;
 mod mpnet;
 mod roberta;
+pub(super) mod settings;
 
 use super::checkpoint::{LayerNorm, Weights};
 use super::config::{Config, Stored};
@@ -16,6 +18,16 @@ use super::embeddings::Embeddings;
 use super::layer::Layer;
 use super::tasks::{Pooler, TaskHead};
 use super::{ModelError, PruneRule};
+
+pub use settings::{Setting, SettingRule};
+
+/// Every field of `config.json` that is known of a `model_type`, and what becomes of it.
+///
+/// # Errors
+/// A sentence that names the `model_type`, where it is not known.
+pub fn settings_of(model_type: &str) -> Result<Vec<Setting>, String> {
+    Ok(settings::of(Family::of(model_type)?.settings).collect())
+}
 
 /// How a family is read.
 pub(super) struct Family {
@@ -26,6 +38,8 @@ pub(super) struct Family {
     pub config: fn(&Stored) -> Result<Config, String>,
     pub load: fn(&Weights<'_>, &Config, &Stored) -> Result<Parts, ModelError>,
     pub prune: PruneRule,
+    /// What becomes of each field of its config.
+    pub settings: &'static [(SettingRule, &'static [&'static str])],
 }
 
 /// What a family's file makes of a checkpoint.

@@ -3,7 +3,7 @@
 
 use tch::Tensor;
 
-use super::{Family, Parts};
+use super::{Family, Parts, settings};
 use crate::model::checkpoint::{Linear, Weights};
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
@@ -17,6 +17,7 @@ pub const FAMILY: Family = Family {
     config,
     load,
     prune: PruneRule { layers: "layers.", rows: &[], columns: "attn.Wo", compact: false },
+    settings: settings::MODERNBERT,
 };
 
 fn config(stored: &Stored) -> Result<Config, String> {
@@ -33,13 +34,24 @@ fn config(stored: &Stored) -> Result<Config, String> {
     let mut config = Config::read(stored, &keys)?;
     config.norm_bias = stored.flag("norm_bias", false)?;
     config.head_bias = stored.flag("classifier_bias", false)?;
+    config.decoder_bias = stored.flag("decoder_bias", true)?;
+    config.window = window(stored)?;
     if config.head_dim() % 2 != 0 {
         return Err(format!("heads of width {} cannot be rotated: the width must be even", config.head_dim()));
+    }
+    let kinds = stored.words("layer_types")?.len();
+    if kinds > config.layers {
+        return Err(format!("its layer_types names {kinds} layers, but it has {}", config.layers));
     }
     for layer in 0..config.layers {
         Rotary::read(stored, layer, config.head_dim())?;
     }
     Ok(config)
+}
+
+/// How many tokens a local layer looks at, half of them on either side.
+fn window(stored: &Stored) -> Result<usize, String> {
+    Ok(stored.number("local_attention", 128)?.min(1 << 30))
 }
 
 fn load(weights: &Weights<'_>, config: &Config, stored: &Stored) -> Result<Parts, ModelError> {
@@ -111,22 +123,21 @@ impl Rotary {
         let parameters = stored.inner("rope_parameters").and_then(|parameters| parameters.inner(kind));
         let theta = match &parameters {
             Some(parameters) => {
+                if parameters.float("partial_rotary_factor", 1.0)? != 1.0 {
+                    return Err("its partial_rotary_factor is not 1, and heads are turned whole".into());
+                }
                 let rope = parameters.text("rope_type", "default")?;
                 if rope != "default" {
                     return Err(format!("its rope_type is {rope}, and only default is known"));
                 }
-                parameters.float("rope_theta", usual)?
+                parameters.float("rope_theta", stored.float(old, usual)?)?
             }
-            None => match stored.float(old, usual) {
-                Ok(theta) => theta,
-                // Some configs write null where the usual one holds.
-                Err(_) => usual,
-            },
+            None => stored.float(old, usual)?,
         };
         if !(theta.is_finite() && theta > 0.0) {
             return Err(format!("its rope_theta {theta} is no positive number"));
         }
-        let window = stored.number("local_attention", 128)?.min(1 << 30) as i64;
+        let window = window(stored)? as i64;
         Ok(Self { theta, reach: local.then_some(window / 2), head_dim: head_dim as i64 })
     }
 
@@ -211,8 +222,14 @@ fn task_heads(
     } else if config.is_for("TokenClassification", false) {
         heads.extend(tasks::token_classification(&outside, config, steps()?)?);
     } else {
-        let mean = stored.text("classifier_pooling", "cls").map_err(ModelError::Unfit)? == "mean";
-        let input = if mean { HeadInput::Mean } else { HeadInput::First };
+        let input = match stored.text("classifier_pooling", "cls").map_err(ModelError::Unfit)?.as_str() {
+            "cls" => HeadInput::First,
+            "mean" => HeadInput::Mean,
+            other => {
+                let cause = format!("its classifier_pooling is {other}, and only cls and mean are known");
+                return Err(ModelError::Unfit(cause));
+            }
+        };
         heads.extend(tasks::sequence_classification(&outside, config, input, steps()?, "classifier")?);
     }
     Ok(heads)

@@ -4,7 +4,7 @@
 use tch::{Kind, Tensor};
 
 use super::bert::{self, LayerNames};
-use super::{Family, Parts, roberta};
+use super::{Family, Parts, roberta, settings};
 use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
@@ -23,6 +23,7 @@ pub const FAMILY: Family = Family {
         columns: "attention.attn.o",
         compact: false,
     },
+    settings: settings::MPNET,
 };
 
 /// The padding id is no setting in this family.
@@ -36,6 +37,10 @@ fn config(stored: &Stored) -> Result<Config, String> {
 fn load(weights: &Weights<'_>, config: &Config, stored: &Stored) -> Result<Parts, ModelError> {
     let embeddings = Embeddings::load(weights, config, &Tables::BERT, PositionRule::AfterPadding(PADDING))?;
     let buckets = stored.number("relative_attention_num_buckets", 32).map_err(ModelError::Unfit)?;
+    if buckets < 32 {
+        let cause = format!("its relative_attention_num_buckets is {buckets}, and positions are sorted into 32");
+        return Err(ModelError::Unfit(cause));
+    }
     let table = weights.get("encoder.relative_attention_bias.weight", &[buckets, config.heads])?;
     let rule = |_| Ok(Box::new(RelativeBias { table: table.shallow_clone() }) as Box<dyn ScoreRule>);
     let layers = bert::layers(weights, config, "encoder.layer", &NAMES, rule)?;

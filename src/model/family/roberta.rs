@@ -2,7 +2,7 @@
 //! are counted from the padding id on, skipping padding.
 
 use super::bert::{self, LayerNames};
-use super::{Family, Parts};
+use super::{Family, Parts, settings};
 use crate::model::checkpoint::Weights;
 use crate::model::config::{Config, Keys, Stored};
 use crate::model::embeddings::{Embeddings, PositionRule, Tables};
@@ -16,12 +16,25 @@ pub const FAMILY: Family = Family {
     config,
     load,
     prune: PruneRule::BERT,
+    settings: settings::ROBERTA,
 };
 
 fn config(stored: &Stored) -> Result<Config, String> {
-    bert::absolute_positions(stored)?;
     let keys = Keys { vocabulary: ("vocab_size", 50265), ..Keys::BERT };
-    Config::read(stored, &keys)?.with_positions_after(stored.number("pad_token_id", 1)?)
+    let config = Config::read(stored, &keys)?;
+    let padding = padding(stored, config.vocabulary)?;
+    config.with_positions_after(padding)
+}
+
+/// The padding id, from which positions are counted. It is another than usual only where it is written.
+fn padding(stored: &Stored, vocabulary: usize) -> Result<usize, String> {
+    let needed = "and this family counts positions from it on: it must be the number of a token, usually 1";
+    if stored.is_null("pad_token_id") {
+        return Err(format!("its pad_token_id is null, {needed}"));
+    }
+    let padding = stored.signed("pad_token_id", 1)?;
+    let known = usize::try_from(padding).ok().filter(|padding| *padding < vocabulary);
+    known.ok_or_else(|| format!("its pad_token_id is {padding}, {needed}, and there are {vocabulary} tokens"))
 }
 
 fn load(weights: &Weights<'_>, config: &Config, stored: &Stored) -> Result<Parts, ModelError> {
