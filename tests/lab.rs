@@ -35,7 +35,7 @@ fn the_nearest_sentences_are_those_of_the_highest_cosine_before_and_after() {
     assert_eq!(seen, [0, 1, 2, 3]);
     let vector = |text: &str, edits| {
         let input = model.tokenize(&support::single(text)).unwrap();
-        model.run_edited(input, edits, &mut ()).unwrap().embedding.values
+        model.run_edited(input, edits, &mut ()).unwrap().embedding.unwrap().values
     };
     for neighbour in &outcome.neighbours {
         let text = &experiment.sentences[neighbour.sentence];
@@ -71,7 +71,7 @@ fn importance(model: &Model, texts: Vec<Texts>, target: Target) -> Importance {
 fn without(model: &Model, text: &str, head: Option<HeadId>) -> ndarray::Array1<f32> {
     let edits: Vec<Edit> = head.iter().map(|head| format!("{head}=zero").parse().unwrap()).collect();
     let input = model.tokenize(&support::single(text)).unwrap();
-    model.run_edited(input, &edits, &mut ()).unwrap().embedding.values
+    model.run_edited(input, &edits, &mut ()).unwrap().embedding.unwrap().values
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_curve_equals_switching_the_heads_off_one_after_the_other() {
         let edits: Vec<Edit> = heads[..gone].iter().map(|head| format!("{head}=zero").parse().unwrap()).collect();
         let of = |text: &str| {
             let input = model.tokenize(&support::single(text)).unwrap();
-            let now = model.run_edited(input, &edits, &mut ()).unwrap().embedding.values;
+            let now = model.run_edited(input, &edits, &mut ()).unwrap().embedding.unwrap().values;
             cosine(without(&model, text, None).view(), now.view())
         };
         let mean = (of(texts[0]) + of(texts[1])) / 2.0;
@@ -153,7 +153,7 @@ fn gradients_equal_finite_differences() {
         let edit: Edit = format!("{head}=scale:{gate}").parse().unwrap();
         let of = |text: &str| {
             let input = model.tokenize(&support::single(text)).unwrap();
-            model.run_edited(input, std::slice::from_ref(&edit), &mut ()).unwrap().embedding.values
+            model.run_edited(input, std::slice::from_ref(&edit), &mut ()).unwrap().embedding.unwrap().values
         };
         f64::from(cosine(of(&pair.a).view(), of(pair.b.as_deref().unwrap()).view()))
     };

@@ -58,10 +58,12 @@ impl Cache {
         };
         let plain = plain.run().clone();
         let halves = match &forward.texts.b {
-            Some(b) if model.info().is_sentence_model() => Some(Box::new([
-                self.half(model, &forward.texts.a, &forward.edits)?,
-                self.half(model, b, &forward.edits)?,
-            ])),
+            Some(b) if model.info().is_sentence_model() && model.info().pooling.unavailable.is_none() => {
+                Some(Box::new([
+                    self.half(model, &forward.texts.a, &forward.edits)?,
+                    self.half(model, b, &forward.edits)?,
+                ]))
+            }
             _ => None,
         };
         Ok(Ran { run, plain, halves })

@@ -151,6 +151,13 @@ struct Line {
 fn lines(ran: &Ran, edited: bool) -> Vec<Line> {
     let mut lines = Vec::new();
     const OWN: &str = "Cosine of the sentence's vector in the edited model with that in the plain one; 1 is no change";
+    if let Some(cause) = &ran.run.model.pooling.unavailable {
+        lines.push(Line {
+            text: tr!("no similarity: %{cause}", cause = cause),
+            help: tr!("The maps do not depend on it"),
+        });
+        return lines;
+    }
     match &ran.halves {
         Some(halves) => {
             let [a, b] = halves.as_ref();
@@ -181,7 +188,8 @@ fn lines(ran: &Ran, edited: bool) -> Vec<Line> {
             }
         }
         None if edited => {
-            let own = cosine(ran.plain.embedding.values.view(), ran.run.embedding.values.view());
+            let (Some(plain), Some(now)) = (&ran.plain.embedding, &ran.run.embedding) else { return lines };
+            let own = cosine(plain.values.view(), now.values.view());
             lines.push(Line {
                 text: tr!("sentence vector with its plain one: %{own}", own = format!("{:.4}", own)),
                 help: OWN,

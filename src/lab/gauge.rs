@@ -7,7 +7,7 @@ use tch::{Kind, Tensor};
 use super::target::{Example, Target};
 use crate::metrics::cosine;
 use crate::model::{Model, ModelError};
-use crate::run::{Embedding, Input, PoolingMode, Scale, Segment, Task, TaskInfo, Texts};
+use crate::run::{Embedding, Input, Scale, Segment, Task, TaskInfo, Texts};
 
 /// A target, made ready to be read for one example.
 pub(super) struct Gauge<'a> {
@@ -64,6 +64,9 @@ impl<'a> Gauge<'a> {
     /// # Errors
     /// [`ModelError`] if the model has nothing to read the target from, or the example does not fit it.
     pub fn new(model: &'a Model, target: &Target, example: &Example) -> Result<Self, ModelError> {
+        if matches!(target, Target::Own | Target::Similarity) {
+            model.needs_vectors()?;
+        }
         let tokenize = |texts: Texts| model.tokenize(&Arc::new(texts));
         let mut input = tokenize(example.texts.clone())?;
         let head = |info: &TaskInfo, what| Measure::Head { task: info.task, scale: info.scale, what };
@@ -101,11 +104,11 @@ impl<'a> Gauge<'a> {
         Ok(Self { model, inputs: vec![input], kind })
     }
 
-    /// What each row of a batch without padding says, `last` being `[batch, token, hidden]`.
-    pub fn read(&self, last: &Tensor) -> Result<Vec<Reading>, ModelError> {
+    /// What each row of a batch of one of the inputs says, `last` being `[batch, token, hidden]`.
+    pub fn read(&self, input: &Input, last: &Tensor) -> Result<Vec<Reading>, ModelError> {
         match &self.kind {
             Measure::Own | Measure::Similarity => {
-                Ok(self.model.embeddings(last)?.into_iter().map(Reading::Vector).collect())
+                Ok(self.model.embeddings(input, last)?.into_iter().map(Reading::Vector).collect())
             }
             Measure::Head { .. } => {
                 let numbers = Vec::<f32>::try_from(self.numbers(last)?.f_to_kind(Kind::Float)?)?;
@@ -134,7 +137,7 @@ impl<'a> Gauge<'a> {
     pub fn differentiable(&self, lasts: &[Tensor]) -> Result<Tensor, ModelError> {
         match (&self.kind, lasts) {
             (Measure::Similarity, [a, b]) => {
-                let (a, b) = (self.vector(a)?, self.vector(b)?);
+                let (a, b) = (self.vector(0, a)?, self.vector(1, b)?);
                 let lengths = a.f_norm()?.f_mul(&b.f_norm()?)?;
                 Ok(a.f_dot(&b)?.f_div(&lengths)?)
             }
@@ -150,14 +153,10 @@ impl<'a> Gauge<'a> {
         }
     }
 
-    /// A text's vector before scaling, which a cosine does not see.
-    fn vector(&self, last: &Tensor) -> Result<Tensor, ModelError> {
-        let last = last.f_select(0, 0)?;
-        Ok(match self.model.info().pooling.mode {
-            PoolingMode::Cls => last.f_select(0, 0)?,
-            PoolingMode::Mean => last.f_mean_dim([0].as_slice(), false, Kind::Float)?,
-            PoolingMode::Max => last.f_amax([0].as_slice(), false)?,
-        })
+    /// The vector of one of the inputs.
+    fn vector(&self, input: usize, last: &Tensor) -> Result<Tensor, ModelError> {
+        let input = self.inputs.get(input).ok_or(ModelError::Empty)?;
+        Ok(self.model.vectors(input, last)?.f_select(0, 0)?)
     }
 
     /// One number a row of the batch, `[batch]`, from a task head.

@@ -142,7 +142,7 @@ impl<'a> Whole<'a> {
         let batch = Batch::from_tokens(&[&input.tokens])?;
         let mut boundaries = Boundaries::default();
         let last = model.encoder().forward(&batch, &mut boundaries)?;
-        let plain = gauge.read(&last)?.pop().ok_or(ModelError::Empty)?;
+        let plain = gauge.read(input, &last)?.pop().ok_or(ModelError::Empty)?;
         Ok(Self { input, boundaries, plain })
     }
 
@@ -158,7 +158,7 @@ impl<'a> Whole<'a> {
             let batch = Batch::from_tokens(&vec![self.input.tokens.as_slice(); count])?;
             let hidden = entering.f_repeat([count as i64, 1, 1])?;
             let last = model.encoder().forward_from(layer, hidden, &batch, &mut OneHeadARow { layer, first })?;
-            readings.extend(gauge.read(&last)?);
+            readings.extend(gauge.read(self.input, &last)?);
         }
         Ok(readings)
     }

@@ -98,7 +98,7 @@ fn pruned(model: &Model, gauge: &Gauge<'_>, input: &Input, heads: &[HeadId]) -> 
     for counts in counts.chunks(ROWS) {
         let batch = Batch::from_tokens(&vec![input.tokens.as_slice(); counts.len()])?;
         let last = model.encoder().forward(&batch, &mut FirstHeadsOff { heads, counts })?;
-        readings.extend(gauge.read(&last)?);
+        readings.extend(gauge.read(input, &last)?);
     }
     Ok(readings)
 }

@@ -58,6 +58,8 @@ pub enum ModelError {
     CannotPrune { path: PathBuf, cause: String },
     #[error("this model has no head for {}", .0.name())]
     NoTask(Task),
+    #[error("this model gives no sentence vector, and so no similarity: {0}")]
+    NoVector(String),
     #[error("this model's vocabulary has no mask, such as [MASK]")]
     NoMask,
     /// An experiment that this model or this text cannot serve, in a sentence.

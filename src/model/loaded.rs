@@ -3,14 +3,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ndarray::{Array1, Array2, Array3};
+use ndarray::{Array1, Array2, Array3, ArrayView1};
 use tch::Tensor;
 
 use super::capture::{cube, plain};
 use super::find::folder_of;
-use super::{Batch, Boundaries, Capture, Encoder, ModelError, Plan, Probe, Sources, Surgery, pooling, tasks};
+use super::sentence::SentenceHead;
+use super::{Batch, Boundaries, Capture, Encoder, ModelError, Plan, Probe, Sources, Surgery, modules, prompts, tasks};
 use crate::run::{
-    AttentionMaps, Edit, Embedding, Input, Limit, MaskPiece, ModelInfo, Recipe, Run, Task, TaskOutput, Texts,
+    AttentionMaps, Edit, Embedding, Input, Limit, MaskPiece, ModelInfo, Recipe, Role, Run, Task, TaskOutput, Texts,
 };
 use crate::text::{TextEncoder, parse_ids};
 
@@ -20,6 +21,8 @@ pub struct Model {
     info: Arc<ModelInfo>,
     encoder: Encoder,
     tokenizer: Option<TextEncoder>,
+    /// `None` where it cannot be followed.
+    sentence: Option<SentenceHead>,
 }
 
 impl Model {
@@ -57,6 +60,7 @@ impl Model {
         if let Some(size) = tokenizer.as_ref().map(TextEncoder::size).filter(|size| *size > config.vocabulary) {
             return Err(ModelError::Vocabulary { tokenizer: size, model: config.vocabulary });
         }
+        let (pooling, sentence) = modules::declared(folder, config.hidden);
         let info = Arc::new(ModelInfo {
             name: name_of(folder),
             folder: place.to_owned(),
@@ -70,8 +74,8 @@ impl Model {
             parameters: encoder.parameters(),
             has_tokenizer: tokenizer.is_some(),
             has_pooler: encoder.has_pooler(),
-            pooling: pooling::declared(folder).map_err(ModelError::told)?,
-            prefixes: pooling::prefixes(folder).map_err(ModelError::told)?,
+            pooling,
+            prefixes: prompts::prefixes(folder).map_err(ModelError::told)?,
             pruned: config.pruned.clone(),
             pieces: Arc::new(match &tokenizer {
                 Some(tokenizer) if encoder.tasks().any(|info| info.task == Task::MaskedLm) => {
@@ -86,7 +90,7 @@ impl Model {
             mask: tokenizer.as_ref().and_then(TextEncoder::mask).map(|(id, piece)| MaskPiece { id, piece }),
         });
         watch(all, all)?;
-        Ok(Self { info, encoder, tokenizer })
+        Ok(Self { info, encoder, tokenizer, sentence })
     }
 
     pub fn info(&self) -> &Arc<ModelInfo> {
@@ -226,18 +230,51 @@ impl Model {
         let plan = Plan::of_those_that_apply(self, &input, edits, sources);
         let batch = Batch::from_tokens(&[&input.tokens])?;
         let last = self.encoder.forward(&batch, &mut Surgery::new(&plan, &batch)?)?;
-        self.embeddings(&last)?.pop().ok_or(ModelError::Empty)
+        self.embeddings(&input, &last)?.pop().ok_or(ModelError::Empty)
     }
 
-    /// Each row's vector from the last hidden state `[batch, token, hidden]` of a batch without padding.
+    /// Each row's vector from the last hidden state `[batch, token, hidden]` of a batch of one input.
     ///
     /// # Errors
-    /// [`ModelError::BadInput`] if the shape is another.
-    pub fn embeddings(&self, last_hidden_state: &Tensor) -> Result<Vec<Embedding>, ModelError> {
-        let (rows, tokens, width) = last_hidden_state.size3()?;
-        let shape = (rows as usize, tokens as usize, width as usize);
-        let last = cube(plain(last_hidden_state)?, shape)?;
-        Ok(last.outer_iter().map(|row| pooling::embed(&row, self.info.pooling)).collect())
+    /// As [`vectors`](Self::vectors).
+    pub fn embeddings(&self, input: &Input, last_hidden_state: &Tensor) -> Result<Vec<Embedding>, ModelError> {
+        let vectors = tasks::rows(&self.vectors(input, last_hidden_state)?)?;
+        let embedding =
+            |values: ArrayView1<'_, f32>| Embedding { values: values.to_owned(), pooling: self.info.pooling.clone() };
+        Ok(vectors.outer_iter().map(embedding).collect())
+    }
+
+    /// Each row's vector, `[batch, width]`, from the last hidden state `[batch, token, hidden]` of a batch of one input. It
+    /// follows the thread's grad mode.
+    ///
+    /// # Errors
+    /// [`ModelError::NoVector`] if the model's way to it cannot be followed.
+    pub fn vectors(&self, input: &Input, last_hidden_state: &Tensor) -> Result<Tensor, ModelError> {
+        let head = self.sentence_head()?;
+        let prompt = if head.leaves_prompts_out() { self.prompt_tokens(input)? } else { 0 };
+        head.forward(last_hidden_state, prompt)
+    }
+
+    /// Says why, where the model's way to a sentence's vector cannot be followed.
+    ///
+    /// # Errors
+    /// [`ModelError::NoVector`].
+    pub fn needs_vectors(&self) -> Result<(), ModelError> {
+        self.sentence_head().map(|_| ())
+    }
+
+    fn sentence_head(&self) -> Result<&SentenceHead, ModelError> {
+        let cause = || self.info.pooling.unavailable.clone().unwrap_or_default();
+        self.sentence.as_ref().ok_or_else(|| ModelError::NoVector(cause()))
+    }
+
+    /// How many tokens at the beginning are those of a prompt that the model declares, special ones before it included.
+    fn prompt_tokens(&self, input: &Input) -> Result<usize, ModelError> {
+        let begins = self.info.prefixes.iter().filter(|prefix| input.texts.a.starts_with(&prefix.text));
+        let Some(prompt) = begins.max_by_key(|prefix| prefix.text.len()) else { return Ok(0) };
+        let alone = self.tokenize(&Arc::new(Texts::single(&*prompt.text)))?;
+        let closing = alone.tokens.last().is_some_and(|token| token.role == Role::Special);
+        Ok(alone.tokens.len() - usize::from(closing))
     }
 
     /// A forward pass that carries a plan out, and keeps what a later pass can go on from. With a `base` of the same
@@ -274,7 +311,10 @@ impl Model {
         let computed = (!plan.is_plain()).then(|| self.computed(&attention, kept, from, &mut surgery)).transpose()?;
         let pooler_output = self.encoder.pool(&last)?.as_ref().map(vector).transpose()?;
         let outputs = self.outputs(&input, &last)?;
-        let embedding = pooling::embed(&hidden.last().ok_or(ModelError::Empty)?.view(), self.info.pooling);
+        let embedding = match self.sentence {
+            Some(_) => self.embeddings(&input, &last)?.pop(),
+            None => None,
+        };
         let mut run = Run {
             model: self.info.clone(),
             input,

@@ -23,9 +23,12 @@ mod family;
 mod find;
 mod layer;
 mod loaded;
+mod modules;
 mod pooling;
 mod probe;
+mod prompts;
 mod prune;
+mod sentence;
 mod surgery;
 mod tasks;
 

@@ -19,7 +19,8 @@ pub fn write_safetensors(run: &Run, path: &Path) -> Result<(), RunError> {
 /// A run as a safetensors file holds it.
 ///
 /// Tensors: `input_ids` and `token_type_ids` `[N]` (i64); `attention` `[L, H, N, N]` as applied, `context`
-/// `[L, H, N, d]` as applied, `last_hidden_state` `[N, D]`, `sentence_embedding` `[D]`, where the model has a pooler
+/// `[L, H, N, d]` as applied, `last_hidden_state` `[N, D]`, `sentence_embedding` `[D]` unless the model's way to it cannot
+/// be followed, where the model has a pooler
 /// `pooler_output` `[D]`, for a run with edits `attention_computed` `[L, H, N, N]`, and what task heads answer: the main
 /// one as `logits`, further ones as `logits_` and their task, such as `logits_next-sentence`, `[N, C]` from a head on
 /// tokens and `[C]` from one on the whole text (all f32). Metadata: `tokens` (a JSON list of pieces), `text`, `text_b`
@@ -35,8 +36,9 @@ pub fn run_bytes(run: &Run) -> Result<Vec<u8>, RunError> {
         ("input_ids".into(), Stored::integers(tokens.iter().map(|token| token.id))),
         ("token_type_ids".into(), Stored::integers(tokens.iter().map(|token| token.type_id))),
         ("attention".into(), Stored::maps(&run.attention)),
-        ("sentence_embedding".into(), Stored::floats(&run.embedding.values)),
     ];
+    let vector = run.embedding.as_ref();
+    tensors.extend(vector.map(|vector| ("sentence_embedding".into(), Stored::floats(&vector.values))));
     if let Some(context) = Stored::stacked(&run.context) {
         tensors.push(("context".into(), context));
     }
@@ -58,7 +60,7 @@ pub fn run_bytes(run: &Run) -> Result<Vec<u8>, RunError> {
         ("tokens".to_owned(), pieces),
         ("text".to_owned(), run.input.texts.a.clone()),
         ("model".to_owned(), run.model.name.clone()),
-        ("pooling".to_owned(), run.embedding.pooling.describe()),
+        ("pooling".to_owned(), run.model.pooling.describe()),
     ]);
     if !run.edits.is_empty() {
         let edits: Vec<String> = run.edits.iter().map(ToString::to_string).collect();

@@ -30,7 +30,7 @@ impl Run {
         if self.pooler_output.as_ref().is_some_and(|pooled| lacks(pooled.iter())) {
             return Some("the pooler, behind the last layer".to_owned());
         }
-        if lacks(self.embedding.values.iter()) {
+        if self.embedding.as_ref().is_some_and(|embedding| lacks(embedding.values.iter())) {
             return Some("the sentence's vector".to_owned());
         }
         let output = self.outputs.iter().find(|output| lacks(output.logits.iter()))?;

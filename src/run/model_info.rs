@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{HeadId, LoadReport, Task, TaskInfo};
+use super::{HeadId, LoadReport, Pooling, Task, TaskInfo};
 
 /// What a reader may know of a loaded model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -76,42 +76,4 @@ impl ModelInfo {
     pub fn piece(&self, id: usize) -> &str {
         self.pieces.get(id).map_or("", String::as_str)
     }
-}
-
-/// How the last hidden state becomes one vector for a sentence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pooling {
-    pub mode: PoolingMode,
-    /// The vector is scaled to length 1.
-    pub normalize: bool,
-    /// The model's own files say so; otherwise it is this program's choice.
-    pub declared: bool,
-}
-
-impl Default for Pooling {
-    fn default() -> Self {
-        Self { mode: PoolingMode::Mean, normalize: false, declared: false }
-    }
-}
-
-impl Pooling {
-    /// In words, for the reader.
-    pub fn describe(self) -> String {
-        let mode = match self.mode {
-            PoolingMode::Cls => "the first token",
-            PoolingMode::Mean => "the mean over tokens",
-            PoolingMode::Max => "the maximum over tokens",
-        };
-        let scaled = if self.normalize { ", scaled to length 1" } else { "" };
-        let origin = if self.declared { "declared by the model" } else { "not declared by the model" };
-        format!("{mode}{scaled} ({origin})")
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PoolingMode {
-    Cls,
-    Mean,
-    Max,
 }

@@ -24,7 +24,8 @@ pub struct Run {
     pub hidden: Vec<Arc<Array2<f32>>>,
     /// The pooler's output `[hidden]`, where the model has a pooler.
     pub pooler_output: Option<Array1<f32>>,
-    pub embedding: Embedding,
+    /// `None` where the model's way to a vector cannot be followed: its [`Pooling`] says why.
+    pub embedding: Option<Embedding>,
     /// What the model's task heads answer, the main one first. A masked language model answers for masked tokens alone.
     pub outputs: Vec<TaskOutput>,
     /// Wall-clock from tokens to captured maps.
@@ -34,7 +35,7 @@ pub struct Run {
 /// One vector for the whole text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedding {
-    /// `[hidden]`
+    /// As many numbers as the model's last module gives, mostly `[hidden]`.
     pub values: Array1<f32>,
     pub pooling: Pooling,
 }

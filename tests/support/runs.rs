@@ -80,7 +80,7 @@ pub fn run_with(info: &Arc<ModelInfo>, texts: &Arc<Texts>, weight: impl Fn(usize
         context: Vec::new(),
         hidden: (0..=info.layers).map(|_| Arc::new(Array2::zeros((n, info.hidden)))).collect(),
         pooler_output: None,
-        embedding: Embedding { values: Array1::zeros(info.hidden), pooling: Pooling::default() },
+        embedding: Some(Embedding { values: Array1::zeros(info.hidden), pooling: Pooling::default() }),
         outputs: Vec::new(),
         elapsed: Duration::from_micros(12_300),
     }
