@@ -85,3 +85,21 @@ fn rank_and_sweep_take_a_text_by_itself() {
     assert!(refused(&["--text", "a", "--target", "loss"], 1).contains("give --answer"));
     assert!(refused(&["--text", "a", "--answer", "b"], 1).contains("leave --answer out"));
 }
+
+#[test]
+fn a_picture_of_which_nothing_is_left_says_why() {
+    let model = tiny();
+    let refused = |words: &[&str]| {
+        let heatmap = ["heatmap", "--model", &model, "--head", "0.0", "--out", "never.png"];
+        refusal(&[&heatmap[..], words].concat(), 1)
+    };
+    for segments in ["a-to-b", "b-to-a", "b-to-b"] {
+        let error = refused(&["--text", "the cat", "--segments", segments]);
+        assert!(error.contains("this is a single text: give a second text"), "{segments}: {error}");
+    }
+    assert!(refused(&["--text", "", "--special", "hide"]).contains("special tokens alone, and they are hidden"));
+    let pair = ["--text", "the cat", "--text-b", "", "--special", "hide", "--segments", "a-to-b"];
+    assert!(refused(&pair).contains("one of its segments has special tokens alone"));
+    let crop = refused(&["--text", "the cat", "--queries", "3..9"]);
+    assert!(crop.contains("there are no tokens 3..9: this picture has 0..4"), "{crop}");
+}

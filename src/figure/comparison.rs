@@ -6,7 +6,7 @@ use plotters::style::FontTransform;
 use plotters::style::text_anchor::HPos;
 
 use super::heatmap::Heading;
-use super::labels::{reading_notes, shorten, unit_labels, view_name};
+use super::labels::{reading_notes, shorten, unit_labels, view_name, why_nothing};
 use super::panel::{Area, INK, NOTE, Panel, fit, text};
 use super::{FigureError, Svg, Tint, axis, printable};
 use crate::metrics::{Compared, Comparison, Frame, upper};
@@ -60,6 +60,13 @@ impl ComparisonFigure {
     /// [`FigureError::Run`] if a model has not the head that is asked for, [`FigureError::Draw`] if the texts share no word.
     pub fn draw(&self) -> Result<Svg, FigureError> {
         let found = Comparison::of((&self.a.0, &self.a.1), (&self.b.0, &self.b.1))?;
+        if let Some((run, view)) = [(&self.a, &found.a), (&self.b, &found.b)]
+            .into_iter()
+            .find(|(_, side)| side.map.is_empty())
+            .map(|(of, _)| of)
+        {
+            return Err(FigureError::NothingToShow(why_nothing(run, view)));
+        }
         if found.difference.is_empty() {
             return Err(FigureError::Draw("the two texts share no word, so there is no difference to draw".into()));
         }

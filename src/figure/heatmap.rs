@@ -4,7 +4,7 @@ use ndarray::{ArrayView2, s};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::labels::{reading_notes, shorten, unit_labels, view_name};
+use super::labels::{reading_notes, shorten, unit_labels, view_name, why_nothing};
 use super::panel::{Area, Drawn, INK, MARGIN, NOTE, Panel, QUIET, Root, fit, text};
 use super::{FigureError, Svg, Tint, printable};
 use crate::metrics::{Frame, read_view, upper};
@@ -57,6 +57,9 @@ impl<'a> HeatmapFigure<'a> {
     /// The part that is drawn: all of it unless the view says otherwise.
     fn crop(&self, frame: &Frame) -> Result<Crop, FigureError> {
         let (rows, columns) = (frame.rows.len(), frame.columns.len());
+        if rows == 0 || columns == 0 {
+            return Err(FigureError::NothingToShow(why_nothing(self.run, self.view)));
+        }
         let all = |end| TokenRange { start: 0, end };
         Ok(self.view.crop.unwrap_or(Crop { queries: all(rows), keys: all(columns) }).within(rows, columns)?)
     }

@@ -67,6 +67,17 @@ pub fn reading_notes(run: &Run, view: &ViewSpec) -> Vec<String> {
     notes
 }
 
+/// Why nothing of a run is left to draw, where its rows or columns are none.
+pub(super) fn why_nothing(run: &Run, view: &ViewSpec) -> &'static str {
+    match view.reading.segments {
+        Segments::All => "it has special tokens alone, and they are hidden: show them",
+        _ if run.input.texts.b.is_none() => {
+            "its segments are those of a pair, and this is a single text: give a second text, or show all segments"
+        }
+        _ => "one of its segments has special tokens alone, and they are hidden: show them, or all segments",
+    }
+}
+
 /// Which of the heads that are to be drawn say nothing.
 fn silence_note(run: &Run, view: &ViewSpec) -> Option<String> {
     if view.pooled.is_none() {
