@@ -11,6 +11,7 @@ use tokenizers::processors::bert::BertProcessing;
 use tokenizers::{AddedToken, Tokenizer};
 
 use super::TextError;
+use super::special::Named;
 
 /// The keys of `tokenizer_config.json` that matter here, with the defaults of `transformers`' BertTokenizer.
 #[derive(Debug, Deserialize)]
@@ -27,31 +28,49 @@ impl Default for Settings {
     }
 }
 
-pub(super) fn word_piece(folder: &Path, words: &Path) -> Result<Tokenizer, TextError> {
+pub(super) fn word_piece(folder: &Path, words: &Path, named: &Named) -> Result<Tokenizer, TextError> {
     let malformed = |cause: String| TextError::Malformed { path: words.to_owned(), cause };
     let settings: Settings = settings(&folder.join("tokenizer_config.json"))?;
     let bytes = std::fs::read(words)
         .map_err(|error| TextError::Unreadable { path: words.to_owned(), cause: error.to_string() })?;
-    let vocabulary = WordPiece::read_bytes(&bytes).map_err(|error| malformed(error.to_string()))?;
-    let model = WordPiece::builder().vocab(vocabulary).build().map_err(|error| malformed(error.to_string()))?;
-    let mut tokenizer = Tokenizer::new(model);
-    let id = |piece: &str| {
-        tokenizer.token_to_id(piece).ok_or_else(|| malformed(format!("{piece} is missing from the vocabulary")))
+    let usual = [
+        ("unk_token", "[UNK]"),
+        ("sep_token", "[SEP]"),
+        ("pad_token", "[PAD]"),
+        ("cls_token", "[CLS]"),
+        ("mask_token", "[MASK]"),
+    ]
+    .map(|(part, piece)| (part, AddedToken::from(piece, true)));
+    let part = |part: &str| {
+        let token = named.part(part, &usual).map(|token| token.content.clone());
+        token.ok_or_else(|| malformed(format!("the files beside it say that there is no {part}")))
     };
-    id("[UNK]")?;
-    let (cls, sep) = (id("[CLS]")?, id("[SEP]")?);
+    let (unknown, cls, sep) = (part("unk_token")?, part("cls_token")?, part("sep_token")?);
+    let vocabulary = WordPiece::read_bytes(&bytes).map_err(|error| malformed(error.to_string()))?;
+    if !vocabulary.contains_key(&unknown) {
+        // `transformers` takes the mark of Windows' editors for a part of the first piece too.
+        let marked = vocabulary.contains_key(&format!("\u{feff}{unknown}"));
+        let why = if marked { ", since a byte-order mark stands before it: save the file without one" } else { "" };
+        return Err(malformed(format!("{unknown} is missing from the vocabulary{why}")));
+    }
+    let model = WordPiece::builder()
+        .vocab(vocabulary)
+        .unk_token(unknown)
+        .build()
+        .map_err(|error| malformed(error.to_string()))?;
+    let mut tokenizer = Tokenizer::new(model);
     let normalizer =
         BertNormalizer::new(true, settings.tokenize_chinese_chars, settings.strip_accents, settings.do_lower_case);
     tokenizer.with_normalizer(Some(normalizer)).map_err(|error| malformed(error.to_string()))?;
     tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
-    tokenizer.with_post_processor(Some(BertProcessing::new(("[SEP]".into(), sep), ("[CLS]".into(), cls))));
-    let specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
-    let present: Vec<AddedToken> = specials
-        .iter()
-        .filter(|piece| tokenizer.token_to_id(piece).is_some())
-        .map(|piece| AddedToken::from(*piece, true))
-        .collect();
-    tokenizer.add_special_tokens(present).map_err(|error| malformed(error.to_string()))?;
+    named.add_to(&mut tokenizer, &usual).map_err(malformed)?;
+    let end = |piece: String| {
+        let id =
+            tokenizer.token_to_id(&piece).ok_or_else(|| malformed(format!("{piece} is missing from the vocabulary")));
+        id.map(|id| (piece, id))
+    };
+    let processing = BertProcessing::new(end(sep)?, end(cls)?);
+    tokenizer.with_post_processor(Some(processing));
     Ok(tokenizer)
 }
 
