@@ -127,6 +127,33 @@ fn a_file_of_words_is_read_line_by_line_as_transformers_reads_it() {
     assert!(why("byte-order mark before the unknown piece").contains("byte-order mark"));
 }
 
+#[test]
+fn tokens_that_files_name_beside_pieces_are_those_of_transformers() {
+    walk("pieces");
+}
+
+#[test]
+fn tokens_and_settings_beside_a_whole_tokenizer_are_those_of_transformers() {
+    walk("whole");
+}
+
+#[test]
+fn a_file_of_words_is_read_by_the_class_that_the_folder_names() {
+    walk("class");
+    for (name, text, class) in [
+        ("tokenizer_config.json", r#"{"tokenizer_class": "BertJapaneseTokenizer"}"#, "BertJapaneseTokenizer is named"),
+        ("tokenizer_config.json", r#"{"tokenizer_class": "PhobertTokenizer"}"#, "PhobertTokenizer is named"),
+        ("tokenizer_config.json", r#"{"tokenizer_class": "XLMRobertaTokenizerFast"}"#, "XLMRobertaTokenizer is named"),
+        ("config.json", r#"{"model_type": "roberta"}"#, "RobertaTokenizer is the class of this model's family"),
+        ("config.json", r#"{"model_type": "bert", "tokenizer_class": "FunnelTokenizer"}"#, "FunnelTokenizer is named"),
+    ] {
+        let folder = folder("bert");
+        std::fs::write(folder.path().join(name), text).unwrap();
+        let error = TextEncoder::from_folder(folder.path()).unwrap_err().to_string();
+        assert!(error.contains(class) && error.contains("\"tokenizer_class\": \"BertTokenizer\""), "{error}");
+    }
+}
+
 /// A copy of the small BERT, with files written over it.
 fn model(files: &[(&str, String)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();

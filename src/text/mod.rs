@@ -2,6 +2,7 @@
 //! it came from.
 
 mod byte_level;
+mod class;
 mod error;
 mod guard;
 mod ids;

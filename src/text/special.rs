@@ -19,13 +19,17 @@ const PARTS: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", "p
 pub(super) type Usual<'a> = [(&'a str, AddedToken)];
 
 /// The tokens that a folder's files name.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Named {
     /// By part; `None` where a file says that there is no such token.
     parts: BTreeMap<&'static str, Option<AddedToken>>,
     /// Tokens with parts of their own, such as `image_token`.
     own: Vec<AddedToken>,
     extra: Vec<AddedToken>,
+    /// The map's older list.
+    of_map: Vec<AddedToken>,
+    /// Whether `added` is of `added_tokens.json`, which a `tokenizer.json` knows better.
+    older: bool,
     /// By the number that a file gives them, which tells their order alone.
     added: BTreeMap<u32, AddedToken>,
 }
@@ -45,6 +49,7 @@ impl Named {
                 named.added.insert(id, config_file.token("added_tokens_decoder", token, false)?);
             }
         } else {
+            named.older = true;
             let map_file = File { path: folder.join("special_tokens_map.json") };
             let map: Map<String, Value> = settings(&map_file.path)?;
             let (mut map_additional, mut map_extra) = (None, None);
@@ -68,10 +73,15 @@ impl Named {
                 let id = id.ok_or_else(|| list_file.wrong(content, "a number"))?;
                 named.added.insert(id, AddedToken::from(content.as_str(), special.contains(content.as_str())));
             }
-            extra = extra.or(map_additional);
+            named.of_map = map_additional.filter(|_| extra.is_none()).unwrap_or_default();
         }
         named.extra = extra.filter(|list| !list.is_empty()).or(additional).unwrap_or_default();
         Ok(named)
+    }
+
+    /// The same without the older list of `special_tokens_map.json`, which `transformers` 5 drops beside SentencePiece.
+    pub(super) fn without_list_of_map(&self) -> Self {
+        Self { of_map: Vec::new(), ..self.clone() }
     }
 
     /// The token that plays a part; `usual` where no file says which, `None` where one says that there is none.
@@ -101,12 +111,21 @@ impl Named {
             .chain(tokens.iter().cloned())
             .map(|token| token.content)
             .collect();
-        for token in parts.into_iter().chain(&self.own).chain(&self.extra) {
+        for token in parts.into_iter().chain(&self.own).chain(&self.extra).chain(&self.of_map) {
             if known.insert(token.content.clone()) {
                 tokens.push(AddedToken { special: true, ..token.clone() });
             }
         }
         guarded(|| tokenizer.add_tokens(tokens)).map(|_| ())
+    }
+
+    /// Makes the tokens known to a tokenizer that was read whole: what it knows itself stays as it is.
+    pub(super) fn add_to_whole(&self, tokenizer: &mut Tokenizer) -> Result<(), String> {
+        let own: HashSet<String> =
+            tokenizer.get_added_tokens_decoder().into_values().map(|token| token.content).collect();
+        let mut named = self.clone();
+        named.added.retain(|_, token| !(self.older && own.contains(&token.content)));
+        named.add_to(tokenizer, &[])
     }
 }
 

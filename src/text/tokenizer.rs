@@ -9,7 +9,7 @@ use tokenizers::{Encoding, PostProcessor, Tokenizer};
 use super::guard::{check_json, guarded};
 use super::special::Named;
 use super::spelling::Spelling;
-use super::{TextError, byte_level, sentence_piece, vocab};
+use super::{TextError, byte_level, class, sentence_piece, vocab};
 use crate::run::{Input, Limit, Role, Segment, Span, Texts, Token};
 
 /// Turns text into the tokens of one model.
@@ -40,13 +40,18 @@ impl TextEncoder {
         let mut tokenizer = if whole.is_file() {
             let bytes = std::fs::read(&whole)
                 .map_err(|error| TextError::Unreadable { path: whole.clone(), cause: error.to_string() })?;
-            check_json(&bytes)
-                .and_then(|()| guarded(|| Tokenizer::from_bytes(bytes)))
-                .map_err(|cause| TextError::Malformed { path: whole.clone(), cause })?
+            let malformed = |cause| TextError::Malformed { path: whole.clone(), cause };
+            let mut tokenizer =
+                check_json(&bytes).and_then(|()| guarded(|| Tokenizer::from_bytes(bytes))).map_err(malformed)?;
+            if class::is_bert(folder)? {
+                vocab::normalize_by_settings(folder, &mut tokenizer)?;
+            }
+            named.add_to_whole(&mut tokenizer).map_err(malformed)?;
+            tokenizer
         } else if letters.is_file() && merges.is_file() {
-            byte_level::byte_level(folder, &letters, &merges)?
+            byte_level::byte_level(folder, &letters, &merges, &named)?
         } else if let Some(pieces) = pieces.iter().find(|pieces| pieces.is_file()) {
-            sentence_piece::sentence_piece(folder, pieces)?
+            sentence_piece::sentence_piece(folder, pieces, &named)?
         } else if words.is_file() {
             vocab::word_piece(folder, &words, &named)?
         } else {
@@ -194,8 +199,13 @@ fn beginning(text: &str) -> String {
 
 fn mask_token(tokenizer: &Tokenizer, named: &Named) -> Option<(u32, String)> {
     let said = named.part("mask_token", &[]).map(|token| token.content.as_str());
-    let known = said.into_iter().chain(["[MASK]", "<mask>"]);
-    known.into_iter().find_map(|piece| Some((tokenizer.token_to_id(piece)?, piece.to_owned())))
+    let known = ["[MASK]", "<mask>"];
+    // Words may hold a piece of such a name that is not the mask.
+    let added: HashSet<String> =
+        tokenizer.get_added_tokens_decoder().into_values().map(|token| token.content).collect();
+    let special = known.into_iter().filter(|piece| added.contains(*piece));
+    let mut candidates = said.into_iter().chain(special).chain(known);
+    candidates.find_map(|piece| Some((tokenizer.token_to_id(piece)?, piece.to_owned())))
 }
 
 fn unknown_token(tokenizer: &Tokenizer) -> Option<u32> {

@@ -36,7 +36,7 @@ def lay(folder, base, files):
         (folder / "vocab.txt").write_text(WORDS, encoding="utf-8")
     else:
         shutil.copytree(HERE / "text" / base, folder, dirs_exist_ok=True)
-        (folder / "reference.json").unlink()
+        (folder / "reference.json").unlink(missing_ok=True)
         if base == "byte-level":
             (folder / "config.json").write_text(json.dumps({"model_type": "roberta"}))
     for name, content in files.items():
@@ -243,6 +243,65 @@ LINES = {
 }
 for name, (words, texts) in LINES.items():
     case(name, {"vocab.txt": words}, texts, group="lines")
+
+T = ["The cat 漢", ("the cat", "a dog")]
+for name in [
+    "BertTokenizerFast", "DistilBertTokenizer", "ElectraTokenizerFast", "MobileBertTokenizer", "SqueezeBertTokenizer",
+    "LayoutLMTokenizer", "LxmertTokenizer", "ConvBertTokenizer", "DPRQuestionEncoderTokenizer", "MPNetTokenizer",
+    "PreTrainedTokenizerFast", "KoBertTokenizer",
+]:  # fmt: skip
+    case(name, {"tokenizer_config.json": {"tokenizer_class": name}}, T, group="class")
+for family in ["bert", "distilbert", "electra", "mpnet", "modernbert"]:
+    case(f"family {family}", {"config.json": {"model_type": family}}, T, group="class")
+case(
+    "the settings before the configuration",
+    {
+        "config.json": {"model_type": "mpnet", "tokenizer_class": "MPNetTokenizer"},
+        "tokenizer_config.json": {"tokenizer_class": "BertTokenizer"},
+    },
+    T,
+    group="class",
+)
+case(
+    "MPNet with its markers",
+    {
+        "config.json": {"model_type": "mpnet"},
+        "vocab.txt": "<s>\n<pad>\n</s>\n[UNK]\n" + WORDS + "<mask>\n",
+        "special_tokens_map.json": {"mask_token": token("<mask>", lstrip=True)},
+    },
+    ["the <mask> cat", ("the", "cat")],
+    group="class",
+)
+
+X = ["the [E1] cat", "the[E1]cat dog", "the [E2] cat"]
+for base in ["xlm-roberta", "camembert", "deberta-v2", "albert", "byte-level"]:
+    case("added", {"added_tokens.json": {"[E1]": 5000}}, X, base, "pieces")
+    case("a list", {"tokenizer_config.json": {"additional_special_tokens": ["[E1]", "[E2]"]}}, X, base, "pieces")
+    case("the map's list", {"special_tokens_map.json": {"additional_special_tokens": ["[E1]"]}}, X, base, "pieces")
+    case(
+        "decoder",
+        {"tokenizer_config.json": {"added_tokens_decoder": {"5000": token("[E1]", rstrip=True, special=True)}}},
+        X,
+        base,
+        "pieces",
+    )
+    mask = {"mask_token": token("[E2]", lstrip=True), "additional_special_tokens": ["[E1]"]}
+    case("another mask", {"special_tokens_map.json": mask}, X, base, "pieces")
+    case("another end", {"tokenizer_config.json": {"cls_token": "[E1]"}}, X, base, "pieces")
+
+with tempfile.TemporaryDirectory() as folder:
+    lay(Path(folder), "bert", {})
+    whole = HERE / "text" / "whole"
+    whole.mkdir(exist_ok=True)
+    AutoTokenizer.from_pretrained(folder)._tokenizer.save(str(whole / "tokenizer.json"), pretty=False)
+    (whole / "config.json").write_text(json.dumps({"model_type": "bert"}) + "\n")
+for name in ["added_tokens", "the map's list", "both lists", "a table", "decoder, with flags", "an extra blank before"]:
+    files, texts = NAMES[name]
+    case(name, files, texts, "whole", "whole")
+for key, value in [("do_lower_case", False), ("strip_accents", False), ("tokenize_chinese_chars", False)]:
+    for class_name in ["BertTokenizer", "PreTrainedTokenizerFast"]:
+        files = {"tokenizer_config.json": {key: value, "tokenizer_class": class_name, "mask_token": "[MASK]"}}
+        case(f"{class_name} {key}", files, ["The thé 你好 cat"], "whole", "whole")
 
 lines = ",\n".join(json.dumps(made, ensure_ascii=False) for made in CASES)
 (HERE / "tokenizers.json").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
