@@ -204,6 +204,8 @@ fn a_look_inside_a_cell_gives_the_numbers_of_the_run() {
         }
         let words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\nsat\n";
         std::fs::write(copy.path().join("vocab.txt"), words).unwrap();
+        let class = r#"{"tokenizer_class": "BertTokenizer"}"#;
+        std::fs::write(copy.path().join("tokenizer_config.json"), class).unwrap();
         let model = Model::open(copy.path()).unwrap();
         let head = HeadId::new(1, 1);
         for edits in [Vec::new(), vec!["1.1=cut:2>0".parse().unwrap()]] {

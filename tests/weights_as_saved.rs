@@ -366,6 +366,10 @@ fn a_file_that_is_something_else_is_told_as_what_it_is() {
         "tokenizer.json",
     ] {
         for (bytes, wanted) in strangers().into_iter().chain(more(file)) {
+            // Settings in UTF-16 are read as what they are.
+            if wanted == "UTF-16" && file.ends_with("config.json") {
+                continue;
+            }
             let folder = if file.ends_with(".bin") {
                 with_bin(&bytes)
             } else {

@@ -249,14 +249,8 @@ fn checked(hash: &str) -> Result<&str, HubError> {
 /// Weights, config and tokenizer among a repository's files: `config.json` last, since a folder counts as a model once it
 /// is there. `None` without weights.
 fn wanted(names: Vec<String>) -> Option<Vec<String>> {
-    const BESIDE: [&str; 6] = [
-        "special_tokens_map.json",
-        "added_tokens.json",
-        "modules.json",
-        "sentence_bert_config.json",
-        "config_sentence_transformers.json",
-        "1_Pooling/config.json",
-    ];
+    const BESIDE: [&str; 4] =
+        ["modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "1_Pooling/config.json"];
     let has = |name: &str| names.iter().any(|own| own == name);
     let shards = |start: &str, end: &str| -> Vec<String> {
         let of = |name: &&String| name.starts_with(start) && name.ends_with(end) && !name.contains('/');

@@ -69,6 +69,11 @@ pub enum ModelError {
         "the tokenizer knows {tokenizer} pieces, but the model has vectors for {model}: they do not belong together"
     )]
     Vocabulary { tokenizer: usize, model: usize },
+    #[error(
+        "“{piece}” is added by the tokenizer's files as number {id}, but the model has vectors for 0 to {} alone: leave it out of the text, or give the model a vector for it",
+        vocabulary.saturating_sub(1)
+    )]
+    TokenWithoutVector { piece: String, id: u32, vocabulary: usize },
     #[error("no model is open")]
     NotLoaded,
     /// A probe asked for the pass to stop between two layers.

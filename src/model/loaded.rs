@@ -12,6 +12,7 @@ use super::sentence::SentenceHead;
 use super::{Batch, Boundaries, Capture, Encoder, ModelError, Plan, Probe, Sources, Surgery, modules, prompts, tasks};
 use crate::run::{
     AttentionMaps, Edit, Embedding, Input, Limit, MaskPiece, ModelInfo, Recipe, Role, Run, Task, TaskOutput, Texts,
+    Token,
 };
 use crate::text::{TextEncoder, parse_ids};
 
@@ -87,7 +88,11 @@ impl Model {
             report: encoder.report().clone(),
             note: config.note.clone(),
             tasks: encoder.tasks().cloned().collect(),
-            mask: tokenizer.as_ref().and_then(TextEncoder::mask).map(|(id, piece)| MaskPiece { id, piece }),
+            mask: tokenizer
+                .as_ref()
+                .and_then(TextEncoder::mask)
+                .filter(|(id, _)| (*id as usize) < config.vocabulary)
+                .map(|(id, piece)| MaskPiece { id, piece }),
         });
         watch(all, all)?;
         Ok(Self { info, encoder, tokenizer, sentence })
@@ -117,7 +122,13 @@ impl Model {
         let tokenizer = self.tokenizer.as_ref().ok_or(ModelError::NoTokenizer)?;
         let positions = self.info.positions;
         let (limit, why) = if most < positions { (most, Limit::Memory) } else { (positions, Limit::Positions) };
-        Ok(tokenizer.encode(texts, limit, why)?)
+        let input = tokenizer.encode(texts, limit, why)?;
+        match input.tokens.iter().find(|token| token.id as usize >= self.info.vocabulary) {
+            Some(Token { id, piece, .. }) => {
+                Err(ModelError::TokenWithoutVector { piece: piece.clone(), id: *id, vocabulary: self.info.vocabulary })
+            }
+            None => Ok(input),
+        }
     }
 
     /// Puts the model's mask in the place of tokens, counted from 0.

@@ -10,6 +10,7 @@ use tokenizers::{AddedToken, Tokenizer};
 
 use super::TextError;
 use super::guard::{check_files, guarded};
+use super::special::Named;
 use crate::run::what_it_is;
 
 /// The key of `tokenizer_config.json` that matters here.
@@ -19,7 +20,12 @@ struct Settings {
     add_prefix_space: bool,
 }
 
-pub(super) fn byte_level(folder: &Path, vocabulary: &Path, merges: &Path) -> Result<Tokenizer, TextError> {
+pub(super) fn byte_level(
+    folder: &Path,
+    vocabulary: &Path,
+    merges: &Path,
+    named: &Named,
+) -> Result<Tokenizer, TextError> {
     let malformed = |cause: String| TextError::Malformed { path: vocabulary.to_owned(), cause };
     let Settings { add_prefix_space } = super::vocab::settings(&folder.join("tokenizer_config.json"))?;
     let read = |path: &Path| {
@@ -36,21 +42,28 @@ pub(super) fn byte_level(folder: &Path, vocabulary: &Path, merges: &Path) -> Res
     let model = guarded(|| BPE::from_file(&vocabulary, &merges_path).build())
         .map_err(|error| malformed(format!("with {}: {error}", merges.display())))?;
     let mut tokenizer = Tokenizer::new(model);
-    let id = |piece: &str| {
-        tokenizer.token_to_id(piece).ok_or_else(|| malformed(format!("{piece} is missing from the vocabulary")))
-    };
-    let (cls, sep) = (id("<s>")?, id("</s>")?);
-    let processing = RobertaProcessing::new(("</s>".into(), sep), ("<s>".into(), cls));
     tokenizer.with_pre_tokenizer(Some(ByteLevel::new(add_prefix_space, true, true)));
     tokenizer.with_decoder(Some(ByteLevel::default()));
+    let token = |piece: &str| AddedToken::from(piece, true);
+    let usual = [
+        ("bos_token", token("<s>")),
+        ("eos_token", token("</s>")),
+        ("unk_token", token("<unk>")),
+        ("sep_token", token("</s>")),
+        ("pad_token", token("<pad>")),
+        ("cls_token", token("<s>")),
+        // The mask takes the blank before it.
+        ("mask_token", token("<mask>").lstrip(true)),
+    ];
+    named.add_to(&mut tokenizer, &usual).map_err(malformed)?;
+    let end = |part: &str| {
+        let token = named.part(part, &usual);
+        let token = token.ok_or_else(|| malformed(format!("the files beside it say that there is no {part}")))?;
+        let piece = token.content.clone();
+        let id = tokenizer.token_to_id(&piece);
+        id.map(|id| (piece.clone(), id)).ok_or_else(|| malformed(format!("{piece} is missing from the vocabulary")))
+    };
+    let processing = RobertaProcessing::new(end("sep_token")?, end("cls_token")?);
     tokenizer.with_post_processor(Some(processing.trim_offsets(true).add_prefix_space(add_prefix_space)));
-    // The mask takes the blank before it.
-    let specials = [("<s>", false), ("<pad>", false), ("</s>", false), ("<unk>", false), ("<mask>", true)];
-    let present: Vec<AddedToken> = specials
-        .iter()
-        .filter(|(piece, _)| tokenizer.token_to_id(piece).is_some())
-        .map(|(piece, strips)| AddedToken::from(*piece, true).lstrip(*strips))
-        .collect();
-    tokenizer.add_special_tokens(present).map_err(|error| malformed(error.to_string()))?;
     Ok(tokenizer)
 }

@@ -2,11 +2,13 @@
 //! it came from.
 
 mod byte_level;
+mod class;
 mod error;
 mod guard;
 mod ids;
 mod piece_file;
 mod sentence_piece;
+mod special;
 mod spelling;
 mod tokenizer;
 mod vocab;
@@ -16,9 +18,11 @@ pub use ids::parse_ids;
 pub use tokenizer::TextEncoder;
 
 /// The files of a model's folder that can hold its tokenizer.
-pub const TOKENIZER_FILES: [&str; 8] = [
+pub const TOKENIZER_FILES: [&str; 10] = [
     "tokenizer.json",
     "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
     "vocab.txt",
     "vocab.json",
     "merges.txt",

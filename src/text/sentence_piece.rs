@@ -7,11 +7,13 @@ use std::path::Path;
 use base64::Engine;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokenizers::Tokenizer;
+use tokenizers::processors::bert::BertProcessing;
+use tokenizers::{AddedToken, Tokenizer};
 
 use super::TextError;
 use super::guard::guarded;
 use super::piece_file::Pieces;
+use super::special::Named;
 
 /// Settings of the families that keep such files.
 #[derive(Debug, Default, Deserialize)]
@@ -29,7 +31,12 @@ struct TokenizerSettings {
 }
 
 /// `family` is the folder's, where it is known already; else its config says.
-pub(super) fn sentence_piece(folder: &Path, path: &Path, family: Option<&str>) -> Result<Tokenizer, TextError> {
+pub(super) fn sentence_piece(
+    folder: &Path,
+    path: &Path,
+    family: Option<&str>,
+    named: &Named,
+) -> Result<Tokenizer, TextError> {
     let malformed = |cause: String| TextError::Malformed { path: path.to_owned(), cause };
     let bytes = std::fs::read(path)
         .map_err(|error| TextError::Unreadable { path: path.to_owned(), cause: error.to_string() })?;
@@ -42,9 +49,12 @@ pub(super) fn sentence_piece(folder: &Path, path: &Path, family: Option<&str>) -
         None => super::vocab::settings::<Settings>(&folder.join("config.json"))?.model_type.unwrap_or_default(),
     };
     let settings: TokenizerSettings = super::vocab::settings(&folder.join("tokenizer_config.json"))?;
+    let usual_mask = if matches!(family.as_str(), "deberta-v2" | "albert") { "[MASK]" } else { "<mask>" };
+    let usual = [("mask_token", AddedToken::from(usual_mask, true).lstrip(true))];
+    let mask = named.part("mask_token", &usual).map_or(usual_mask, |token| token.content.as_str());
     let whole = match family.as_str() {
-        "xlm-roberta" => xlm_roberta(&model),
-        "camembert" => camembert(&model),
+        "xlm-roberta" => xlm_roberta(&model, mask),
+        "camembert" => camembert(&model, mask),
         "deberta-v2" => deberta(&model, &settings),
         "albert" => albert(&model, &settings),
         other => {
@@ -53,20 +63,46 @@ pub(super) fn sentence_piece(folder: &Path, path: &Path, family: Option<&str>) -
             )));
         }
     };
+    let ends: &[(&str, &str)] = match family.as_str() {
+        "xlm-roberta" | "camembert" => &[("bos_token", "<s>"), ("eos_token", "</s>")],
+        "albert" => &[("cls_token", "[CLS]"), ("sep_token", "[SEP]")],
+        _ => &[],
+    };
+    for &(part, usual) in ends {
+        let said = named.part(part, &[]).map(|token| token.content.as_str());
+        if let Some(other) = said.filter(|said| *said != usual) {
+            return Err(malformed(format!(
+                "the files beside it name “{other}” as {part}, and not {usual}, which is known from tokenizer.json alone: \
+                 save it beside this one"
+            )));
+        }
+    }
     let json = whole.map_err(malformed)?.to_string();
-    guarded(|| Tokenizer::from_bytes(json)).map_err(malformed)
+    let mut tokenizer = guarded(|| Tokenizer::from_bytes(json)).map_err(malformed)?;
+    // DeBERTa's files have no mask.
+    named.without_list_of_map().add_to(&mut tokenizer, &usual).map_err(malformed)?;
+    if family == "deberta-v2" {
+        let end = |part: &str, usual: &str| {
+            let piece = named.part(part, &[]).map_or(usual, |token| token.content.as_str()).to_owned();
+            let id = tokenizer.token_to_id(&piece);
+            id.map(|id| (piece.clone(), id)).ok_or_else(|| malformed(format!("{piece} is missing from it")))
+        };
+        let processing = BertProcessing::new(end("sep_token", "[SEP]")?, end("cls_token", "[CLS]")?);
+        tokenizer.with_post_processor(Some(processing));
+    }
+    Ok(tokenizer)
 }
 
 /// The special tokens of XLM-RoBERTa come first, in another order than in the file, and the mask last.
-fn xlm_roberta(model: &Pieces) -> Result<Value, String> {
+fn xlm_roberta(model: &Pieces, mask: &str) -> Result<Value, String> {
     let first = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0)];
-    like_roberta(model, &first, 3, [("<s>", 0), ("</s>", 2)])
+    like_roberta(model, &first, 3, [("<s>", 0), ("</s>", 2)], mask)
 }
 
 /// CamemBERT keeps the markers of the file, behind others of the same names that are not used.
-fn camembert(model: &Pieces) -> Result<Value, String> {
+fn camembert(model: &Pieces, mask: &str) -> Result<Value, String> {
     let first = [("<s>NOTUSED", 0.0), ("<pad>", 0.0), ("</s>NOTUSED", 0.0), ("<unk>", 0.0), ("<unk>NOTUSED", -100.0)];
-    like_roberta(model, &first, 1, [("<s>", 5), ("</s>", 6)])
+    like_roberta(model, &first, 1, [("<s>", 5), ("</s>", 6)], mask)
 }
 
 /// The pieces of the file from `skipped` on stand behind `first`.
@@ -75,23 +111,27 @@ fn like_roberta(
     first: &[(&str, f32)],
     skipped: usize,
     ends: [(&str, usize); 2],
+    mask: &str,
 ) -> Result<Value, String> {
     let own = model.pieces.get(skipped..).ok_or("it has no pieces")?.iter().cloned();
     let first = first.iter().map(|(piece, score)| ((*piece).to_owned(), *score));
-    let vocabulary: Vec<(String, f32)> = first.chain(own).chain([("<mask>".to_owned(), 0.0)]).collect();
+    let vocabulary: Vec<(String, f32)> = first.chain(own).chain([(mask.to_owned(), 0.0)]).collect();
     for (piece, id) in ends {
         if vocabulary.get(id).is_none_or(|(own, _)| own != piece) {
             return Err(format!("{piece} is not where this family has it"));
         }
     }
     let [(start, start_id), (end, end_id)] = ends;
-    let mask = vocabulary.len() - 1;
+    let mask_id = vocabulary.len() - 1;
     let special = |id: &str| json!({"SpecialToken": {"id": id, "type_id": 0}});
     let text = |id: &str| json!({"Sequence": {"id": id, "type_id": 0}});
+    let added = [(start, start_id), ("<pad>", 1), (end, end_id), ("<unk>", 3)];
+    // One of another name comes with flags of its own.
+    let usual_mask = (mask == "<mask>").then_some((mask, mask_id));
     Ok(whole(&Parts {
         vocabulary: &vocabulary,
         unknown: 3,
-        added: &[(start, start_id), ("<pad>", 1), (end, end_id), ("<unk>", 3), ("<mask>", mask)],
+        added: &added.into_iter().chain(usual_mask).collect::<Vec<_>>(),
         normalizers: precompiled(model).into_iter().collect(),
         splits: vec![json!({"type": "WhitespaceSplit"})],
         single: vec![special(start), text("A"), special(end)],
@@ -100,12 +140,8 @@ fn like_roberta(
     }))
 }
 
-/// The file's own numbers, and the mask behind them.
+/// The file's own numbers; the mask comes behind them, and behind the tokens that other files add.
 fn deberta(model: &Pieces, settings: &TokenizerSettings) -> Result<Value, String> {
-    let mut vocabulary = model.pieces.clone();
-    if position(&vocabulary, "[MASK]").is_err() {
-        vocabulary.push(("[MASK]".to_owned(), 0.0));
-    }
     let mut normalizers = Vec::new();
     if settings.do_lower_case.unwrap_or(false) {
         normalizers.push(json!({"type": "Lowercase"}));
@@ -115,7 +151,7 @@ fn deberta(model: &Pieces, settings: &TokenizerSettings) -> Result<Value, String
     normalizers.push(one_blank());
     let punctuation = json!({"type": "Punctuation", "behavior": "Isolated"});
     let splits = if settings.split_by_punct { vec![punctuation] } else { Vec::new() };
-    like_bert(&vocabulary, ["[PAD]", "[UNK]"], normalizers, splits)
+    like_bert(&model.pieces, ["[PAD]", "[UNK]"], normalizers, splits)
 }
 
 /// The file's own numbers. Of `1985,` the comma is a piece of its own.
@@ -149,13 +185,15 @@ fn like_bert(
 ) -> Result<Value, String> {
     let [cls, sep] = ["[CLS]", "[SEP]"].map(|piece| position(vocabulary, piece));
     let (cls, sep, unknown_id) = (cls?, sep?, position(vocabulary, unknown)?);
-    let (pad_id, mask) = (position(vocabulary, pad)?, position(vocabulary, "[MASK]")?);
+    let pad_id = position(vocabulary, pad)?;
+    let mask = position(vocabulary, "[MASK]").ok().map(|id| ("[MASK]", id));
+    let added = [(pad, pad_id), ("[CLS]", cls), ("[SEP]", sep), (unknown, unknown_id)];
     let special = |id: &str, kind: u8| json!({"SpecialToken": {"id": id, "type_id": kind}});
     let text = |id: &str, kind: u8| json!({"Sequence": {"id": id, "type_id": kind}});
     Ok(whole(&Parts {
         vocabulary,
         unknown: unknown_id,
-        added: &[(pad, pad_id), ("[CLS]", cls), ("[SEP]", sep), (unknown, unknown_id), ("[MASK]", mask)],
+        added: &added.into_iter().chain(mask).collect::<Vec<_>>(),
         normalizers,
         splits,
         single: vec![special("[CLS]", 0), text("A", 0), special("[SEP]", 0)],

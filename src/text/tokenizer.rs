@@ -7,8 +7,9 @@ use tokenizers::utils::truncation::{TruncationParams, truncate_encodings};
 use tokenizers::{Encoding, PostProcessor, Tokenizer};
 
 use super::guard::{check_json, guarded};
+use super::special::Named;
 use super::spelling::Spelling;
-use super::{TextError, byte_level, sentence_piece, vocab};
+use super::{TextError, byte_level, class, sentence_piece, vocab};
 use crate::run::{Input, Limit, Role, Segment, Span, Texts, Token};
 
 /// Turns text into the tokens of one model.
@@ -16,6 +17,7 @@ use crate::run::{Input, Limit, Role, Segment, Span, Texts, Token};
 pub struct TextEncoder {
     tokenizer: Tokenizer,
     unknown: Option<u32>,
+    mask: Option<(u32, String)>,
     spelling: Spelling,
     /// Markers such as `[CLS]`, however they came into the text; not `[MASK]`, which stands for a word.
     markers: HashSet<u32>,
@@ -23,8 +25,9 @@ pub struct TextEncoder {
 
 impl TextEncoder {
     /// Reads `tokenizer.json`, or `vocab.json` with `merges.txt`, or `sentencepiece.bpe.model`, `spm.model` or
-    /// `spiece.model`, or `vocab.txt`, the older ones with `tokenizer_config.json`, from a model's folder. Truncation and
-    /// padding stored there are switched off: a text is never cut without the reader knowing.
+    /// `spiece.model`, or `vocab.txt`, the older ones with `tokenizer_config.json`, `special_tokens_map.json` and
+    /// `added_tokens.json`, from a model's folder. Truncation and padding stored there are switched off: a text is never
+    /// cut without the reader knowing.
     ///
     /// # Errors
     /// [`TextError`] if neither file is there, or one cannot be read or understood.
@@ -41,18 +44,24 @@ impl TextEncoder {
         let words = folder.join("vocab.txt");
         let pieces = ["sentencepiece.bpe.model", "spm.model", "spiece.model"].map(|name| folder.join(name));
         let (letters, merges) = (folder.join("vocab.json"), folder.join("merges.txt"));
+        let named = Named::read(folder)?;
         let mut tokenizer = if whole.is_file() {
             let bytes = std::fs::read(&whole)
                 .map_err(|error| TextError::Unreadable { path: whole.clone(), cause: error.to_string() })?;
-            check_json(&bytes)
-                .and_then(|()| guarded(|| Tokenizer::from_bytes(bytes)))
-                .map_err(|cause| TextError::Malformed { path: whole.clone(), cause })?
+            let malformed = |cause| TextError::Malformed { path: whole.clone(), cause };
+            let mut tokenizer =
+                check_json(&bytes).and_then(|()| guarded(|| Tokenizer::from_bytes(bytes))).map_err(malformed)?;
+            if class::is_bert(folder)? {
+                vocab::normalize_by_settings(folder, &mut tokenizer)?;
+            }
+            named.add_to_whole(&mut tokenizer).map_err(malformed)?;
+            tokenizer
         } else if letters.is_file() && merges.is_file() {
-            byte_level::byte_level(folder, &letters, &merges)?
+            byte_level::byte_level(folder, &letters, &merges, &named)?
         } else if let Some(pieces) = pieces.iter().find(|pieces| pieces.is_file()) {
-            sentence_piece::sentence_piece(folder, pieces, family)?
+            sentence_piece::sentence_piece(folder, pieces, family, &named)?
         } else if words.is_file() {
-            vocab::word_piece(folder, &words)?
+            vocab::word_piece(folder, &words, &named)?
         } else {
             return Err(TextError::NoTokenizer(folder.to_owned()));
         };
@@ -61,15 +70,17 @@ impl TextEncoder {
             .with_truncation(None)
             .map_err(|error| TextError::Malformed { path: whole, cause: error.to_string() })?;
         let unknown = unknown_token(&tokenizer);
+        let mask = mask_token(&tokenizer, &named);
         let markers = tokenizer
             .get_added_tokens_decoder()
             .into_iter()
             .filter(|(id, token)| token.special && Some(*id) != unknown)
+            .filter(|(id, _)| mask.as_ref().is_none_or(|(mask, _)| mask != id))
             .filter(|(_, token)| !token.content.to_ascii_lowercase().contains("mask"))
             .map(|(id, _)| id)
             .collect();
         let spelling = Spelling::of(&tokenizer);
-        Ok(Self { tokenizer, unknown, spelling, markers })
+        Ok(Self { tokenizer, unknown, mask, spelling, markers })
     }
 
     /// Tokens of a text or a pair, special tokens included; at most `limit` of them.
@@ -154,9 +165,14 @@ impl TextEncoder {
         self.spelling.readable(piece).unwrap_or_else(|| piece.to_owned())
     }
 
-    /// How many numbers the vocabulary has: one more than the largest.
+    /// How many numbers a model must have vectors for: one more than the largest of the vocabulary and of the markers
+    /// that every text gets. Not counted are blank lines, which no text is spelled with, and tokens added behind the
+    /// vocabulary, which few texts have.
     pub fn size(&self) -> usize {
-        self.tokenizer.get_vocab(true).into_values().max().map_or(0, |largest| largest as usize + 1)
+        let spelled = self.tokenizer.get_vocab(false).into_iter().filter(|(piece, _)| !piece.is_empty());
+        let ends = guarded(|| self.tokenizer.encode(("", ""), true)).map(|ends| ends.get_ids().to_vec());
+        let largest = spelled.map(|(_, id)| id).chain(ends.unwrap_or_default()).max();
+        largest.map_or(0, |largest| largest as usize + 1)
     }
 
     /// A piece's number in the vocabulary.
@@ -166,8 +182,7 @@ impl TextEncoder {
 
     /// The token that stands for a hidden word, such as `[MASK]`, with its number.
     pub fn mask(&self) -> Option<(u32, String)> {
-        let known = ["[MASK]", "<mask>"];
-        known.iter().find_map(|piece| Some((self.tokenizer.token_to_id(piece)?, (*piece).to_owned())))
+        self.mask.clone()
     }
 
     /// Whether a piece is a marker of the model's own, such as `[CLS]`.
@@ -188,6 +203,17 @@ impl TextEncoder {
 fn beginning(text: &str) -> String {
     const MOST_BYTES: usize = 1 << 20;
     text[..text.floor_char_boundary(MOST_BYTES.min(text.len()))].to_owned()
+}
+
+fn mask_token(tokenizer: &Tokenizer, named: &Named) -> Option<(u32, String)> {
+    let said = named.part("mask_token", &[]).map(|token| token.content.as_str());
+    let known = ["[MASK]", "<mask>"];
+    // Words may hold a piece of such a name that is not the mask.
+    let added: HashSet<String> =
+        tokenizer.get_added_tokens_decoder().into_values().map(|token| token.content).collect();
+    let special = known.into_iter().filter(|piece| added.contains(*piece));
+    let mut candidates = said.into_iter().chain(special).chain(known);
+    candidates.find_map(|piece| Some((tokenizer.token_to_id(piece)?, piece.to_owned())))
 }
 
 fn unknown_token(tokenizer: &Tokenizer) -> Option<u32> {

@@ -5,12 +5,15 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokenizers::models::wordpiece::WordPiece;
-use tokenizers::normalizers::BertNormalizer;
+use tokenizers::normalizers::{BertNormalizer, NormalizerWrapper};
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::bert::BertProcessing;
+use tokenizers::processors::roberta::RobertaProcessing;
 use tokenizers::{AddedToken, Tokenizer};
 
 use super::TextError;
+use super::class::{Reading, reading};
+use super::special::Named;
 
 /// The keys of `tokenizer_config.json` that matter here, with the defaults of `transformers`' BertTokenizer.
 #[derive(Debug, Deserialize)]
@@ -27,32 +30,88 @@ impl Default for Settings {
     }
 }
 
-pub(super) fn word_piece(folder: &Path, words: &Path) -> Result<Tokenizer, TextError> {
+impl Settings {
+    fn normalizer(&self) -> BertNormalizer {
+        BertNormalizer::new(true, self.tokenize_chinese_chars, self.strip_accents, self.do_lower_case)
+    }
+}
+
+/// Has a `tokenizer.json` of BERT's class go by the folder's settings, as `transformers` does: they decide on case, accents
+/// and Chinese characters, whatever that file says.
+pub(super) fn normalize_by_settings(folder: &Path, tokenizer: &mut Tokenizer) -> Result<(), TextError> {
+    if !matches!(tokenizer.get_normalizer(), Some(NormalizerWrapper::BertNormalizer(_))) {
+        return Ok(());
+    }
+    let path = folder.join("tokenizer_config.json");
+    let settings: Settings = settings(&path)?;
+    let changed = tokenizer.with_normalizer(Some(settings.normalizer()));
+    changed.map(|_| ()).map_err(|error| TextError::Malformed { path, cause: error.to_string() })
+}
+
+pub(super) fn word_piece(folder: &Path, words: &Path, named: &Named) -> Result<Tokenizer, TextError> {
     let malformed = |cause: String| TextError::Malformed { path: words.to_owned(), cause };
     let settings: Settings = settings(&folder.join("tokenizer_config.json"))?;
     let bytes = std::fs::read(words)
         .map_err(|error| TextError::Unreadable { path: words.to_owned(), cause: error.to_string() })?;
-    let vocabulary = WordPiece::read_bytes(&bytes).map_err(|error| malformed(error.to_string()))?;
-    let model = WordPiece::builder().vocab(vocabulary).build().map_err(|error| malformed(error.to_string()))?;
-    let mut tokenizer = Tokenizer::new(model);
-    let id = |piece: &str| {
-        tokenizer.token_to_id(piece).ok_or_else(|| malformed(format!("{piece} is missing from the vocabulary")))
+    let reading = reading(folder, words)?;
+    let usual = usual(reading);
+    let part = |part: &str| {
+        let token = named.part(part, &usual).map(|token| token.content.clone());
+        token.ok_or_else(|| malformed(format!("the files beside it say that there is no {part}")))
     };
-    id("[UNK]")?;
-    let (cls, sep) = (id("[CLS]")?, id("[SEP]")?);
-    let normalizer =
-        BertNormalizer::new(true, settings.tokenize_chinese_chars, settings.strip_accents, settings.do_lower_case);
-    tokenizer.with_normalizer(Some(normalizer)).map_err(|error| malformed(error.to_string()))?;
+    let (unknown, cls, sep) = (part("unk_token")?, part("cls_token")?, part("sep_token")?);
+    let vocabulary = WordPiece::read_bytes(&bytes).map_err(|error| malformed(error.to_string()))?;
+    if !vocabulary.contains_key(&unknown) {
+        // `transformers` takes the mark of Windows' editors for a part of the first piece too.
+        let marked = vocabulary.contains_key(&format!("\u{feff}{unknown}"));
+        let why = if marked { ", since a byte-order mark stands before it: save the file without one" } else { "" };
+        return Err(malformed(format!("{unknown} is missing from the vocabulary{why}")));
+    }
+    let model = WordPiece::builder()
+        .vocab(vocabulary)
+        .unk_token(unknown)
+        .build()
+        .map_err(|error| malformed(error.to_string()))?;
+    let mut tokenizer = Tokenizer::new(model);
+    tokenizer.with_normalizer(Some(settings.normalizer())).map_err(|error| malformed(error.to_string()))?;
     tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
-    tokenizer.with_post_processor(Some(BertProcessing::new(("[SEP]".into(), sep), ("[CLS]".into(), cls))));
-    let specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
-    let present: Vec<AddedToken> = specials
-        .iter()
-        .filter(|piece| tokenizer.token_to_id(piece).is_some())
-        .map(|piece| AddedToken::from(*piece, true))
-        .collect();
-    tokenizer.add_special_tokens(present).map_err(|error| malformed(error.to_string()))?;
+    named.add_to(&mut tokenizer, &usual).map_err(malformed)?;
+    let end = |piece: String| {
+        let id =
+            tokenizer.token_to_id(&piece).ok_or_else(|| malformed(format!("{piece} is missing from the vocabulary")));
+        id.map(|id| (piece, id))
+    };
+    let (sep, cls) = (end(sep)?, end(cls)?);
+    match reading {
+        Reading::Bert => tokenizer.with_post_processor(Some(BertProcessing::new(sep, cls))),
+        Reading::MpNet => tokenizer
+            .with_post_processor(Some(RobertaProcessing::new(sep, cls).trim_offsets(true).add_prefix_space(false))),
+    };
     Ok(tokenizer)
+}
+
+/// What each reading calls its special tokens.
+fn usual(reading: Reading) -> Vec<(&'static str, AddedToken)> {
+    let token = |piece: &str| AddedToken::from(piece, true);
+    match reading {
+        Reading::Bert => vec![
+            ("unk_token", token("[UNK]")),
+            ("sep_token", token("[SEP]")),
+            ("pad_token", token("[PAD]")),
+            ("cls_token", token("[CLS]")),
+            ("mask_token", token("[MASK]")),
+        ],
+        Reading::MpNet => vec![
+            ("bos_token", token("<s>")),
+            ("eos_token", token("</s>")),
+            ("unk_token", token("[UNK]")),
+            ("sep_token", token("</s>")),
+            ("pad_token", token("<pad>")),
+            ("cls_token", token("<s>")),
+            // The mask takes the blank before it.
+            ("mask_token", token("<mask>").lstrip(true)),
+        ],
+    }
 }
 
 /// Settings in a file; their defaults where it is not there.
