@@ -224,7 +224,7 @@ fn strip(ui: &mut Ui, name: &str, values: &[f32]) {
         let (rect, response) = ui.allocate_exact_size(vec2(cell * values.len() as f32, 18.0), Sense::hover());
         response.widget_info(|| WidgetInfo::labeled(egui::Role::Image, true, name));
         for (at, value) in values.iter().enumerate() {
-            let [r, g, b] = tint.at(*value);
+            let [r, g, b] = tint.at(0, *value);
             let place = Rect::from_min_size(rect.min + vec2(at as f32 * cell, 0.0), vec2(cell + 0.5, rect.height()));
             ui.painter().rect_filled(place.intersect(rect), 0.0, Color32::from_rgb(r, g, b));
         }

@@ -69,7 +69,7 @@ impl Output {
                 let finite = change.relative.iter().copied().filter(|change| change.is_finite());
                 let greatest = finite.fold(0.0, f32::max);
                 let tint = Tint::new(colors, greatest.max(f32::MIN_POSITIVE), ColorScale::Linear);
-                let cells = paint(change.relative.view(), &tint, 4096);
+                let cells = paint(change.relative.view(), &tint, [4096; 2]);
                 let image = ColorImage::from_rgb([cells.width, cells.height], &cells.rgb);
                 let texture = ui.ctx().load_texture("change of the hidden state", image, TextureOptions::NEAREST);
                 ChangeMap { of: ran.run.clone(), colors, change, greatest, texture }

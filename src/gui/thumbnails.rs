@@ -117,8 +117,8 @@ pub fn paint(key: &ThumbnailsKey) -> ColorImage {
             let map = frame.read(maps.head(id).ok()?);
             let view = ViewSpec { head: id, ..key.view.clone() };
             let top = tops[id.layer].unwrap_or_else(|| upper(maps, &frame, &view, map.view()));
-            let tint = Tint::new(view.colors, top, view.scale);
-            Some((id, paint_attention(map.view(), &tint, key.tile)))
+            let tint = Tint::new(view.colors, top, view.scale).over(&[map.view()]);
+            Some((id, paint_attention(map.view(), &tint, [key.tile; 2])))
         })
         .collect();
     let mut image = ColorImage::filled([heads * width, layers * height], Color32::TRANSPARENT);
