@@ -3,7 +3,7 @@
 
 mod support;
 
-use headlight::figure::{HeatmapFigure, Palette};
+use headlight::figure::{Ground, HeatmapFigure, NOT_FINITE, NOTHING, Palette, Tint};
 use headlight::run::{ColorMap, ColorScale, Crop, HeadId, MapRange, Run, Texts, TokenRange, ViewSpec};
 use resvg::usvg;
 use std::sync::Arc;
@@ -244,4 +244,30 @@ fn by_row_and_by_percentile_faint_weights_take_strong_colours_and_the_figure_say
         };
         assert_eq!((at(0.0), at(1.0)), (palette.at(even), palette.at(0.0)), "{scale:?}");
     }
+}
+
+#[test]
+fn on_a_dark_ground_nothing_is_dark_and_more_is_lighter() {
+    let light = |rgb: &[u8; 3]| {
+        let linear = rgb.map(|channel| (f32::from(channel) / 255.0).powf(2.2));
+        116.0 * (0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]).cbrt() - 16.0
+    };
+    let rises = |steps: &[[u8; 3]]| steps.windows(2).all(|pair| light(&pair[1]) > light(&pair[0]) - 0.4);
+    let far = |rgb: &[u8; 3]| rgb.iter().zip(NOT_FINITE).any(|(a, b)| a.abs_diff(b) > 60);
+    let near = |rgb: &[u8; 3], other: [u8; 3]| rgb.iter().zip(other).all(|(a, b)| a.abs_diff(b) < 8);
+    for map in ColorMap::ALL {
+        let tint = Tint::new(map, 1.0, ColorScale::Linear).on(Ground::Dark);
+        let steps = tint.steps();
+        assert!(steps[0].iter().all(|channel| *channel < 50), "{map}: {:?}", steps[0]);
+        assert!(rises(steps) && light(&steps[255]) > 80.0, "{map}: {steps:?}");
+        assert!(steps.iter().all(far), "{map} comes near to what is not finite");
+        assert!(map == ColorMap::Greys || !steps.iter().any(|step| near(step, NOTHING)), "{map}");
+        assert_eq!(tint.on(Ground::Light), Tint::new(map, 1.0, ColorScale::Linear));
+    }
+    let signed = Tint::signed(1.0, ColorScale::Linear).on(Ground::Dark);
+    let steps = signed.steps();
+    let below: Vec<[u8; 3]> = steps[..128].iter().rev().copied().collect();
+    assert!(rises(&steps[128..]) && rises(&below), "{steps:?}");
+    assert!(steps.iter().all(far) && light(&signed.at(0, 0.0)) < 20.0);
+    assert!(signed.at(0, -0.5)[2] > signed.at(0, -0.5)[0] && signed.at(0, 0.5)[0] > signed.at(0, 0.5)[2]);
 }

@@ -17,7 +17,7 @@ mod render;
 mod tint;
 
 pub use cells::{Cells, Most, NOT_FINITE, NOTHING, cell_shown, paint, paint_attention};
-pub use colors::{Palette, Rgb};
+pub use colors::{Ground, Palette, Rgb};
 pub use comparison::ComparisonFigure;
 pub use curves::{CurvesFigure, Line};
 pub use error::FigureError;

@@ -2,12 +2,14 @@ use ndarray::ArrayView2;
 use plotters::coord::ranged1d::{BoldPoints, Ranged};
 
 use super::ranks::Ranks;
-use super::{NOT_FINITE, Palette, Rgb};
+use super::{Ground, NOT_FINITE, Palette, Rgb};
 use crate::run::{ColorMap, ColorScale};
 
 /// Values to colours: which palette, up to which value, by which scale.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tint {
+    /// `None` for the colours of differences.
+    colors: Option<ColorMap>,
     palette: Palette,
     upper: f32,
     scale: ColorScale,
@@ -28,13 +30,22 @@ impl Tint {
     /// From 0 to `upper`, which is above 0.
     pub fn new(colors: ColorMap, upper: f32, scale: ColorScale) -> Self {
         let (rows, ranks) = (Vec::new(), Ranks::default());
-        Self { palette: Palette::new(colors), upper, scale, signed: false, lacks: false, rows, ranks }
+        Self {
+            colors: Some(colors),
+            palette: Palette::new(colors),
+            upper,
+            scale,
+            signed: false,
+            lacks: false,
+            rows,
+            ranks,
+        }
     }
 
     /// From −`upper` to `upper`, with 0 in the middle, in colours for differences.
     pub fn signed(upper: f32, scale: ColorScale) -> Self {
         let (rows, ranks) = (Vec::new(), Ranks::default());
-        Self { palette: Palette::diverging(), upper, scale, signed: true, lacks: false, rows, ranks }
+        Self { colors: None, palette: Palette::diverging(), upper, scale, signed: true, lacks: false, rows, ranks }
     }
 
     /// The same colours for these whole maps, of which the first is the one that is painted: its legend names numbers that
@@ -50,6 +61,12 @@ impl Tint {
             (ColorScale::Percentile, _) => self.ranks = Ranks::of(maps, self.least()),
             _ => {}
         }
+        self
+    }
+
+    /// Their partners for this ground.
+    pub fn on(mut self, ground: Ground) -> Self {
+        self.palette = self.colors.map_or_else(|| Palette::diverging_on(ground), |map| Palette::on(map, ground));
         self
     }
 

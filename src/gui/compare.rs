@@ -11,7 +11,7 @@ use super::matrix::{Cell, Matrix, Side};
 use super::notes::{bar_title, reading_notes, view_name, with_drawn};
 use super::pins::{Pin, segments};
 use super::zoom::{Canvas, Zoom};
-use crate::figure::{ComparisonFigure, Tint, axis, cell_shown, paint, paint_attention, printable};
+use crate::figure::{ComparisonFigure, Ground, Tint, axis, cell_shown, paint, paint_attention, printable};
 use crate::metrics::Comparison;
 use crate::run::{HeadId, Run, ViewSpec};
 
@@ -93,15 +93,17 @@ struct Made {
     labels: [[Vec<String>; 2]; 3],
     weights: [Tint; 2],
     difference: Tint,
+    ground: Ground,
 }
 
 impl Made {
-    fn of(a: (Arc<Run>, ViewSpec), b: (Arc<Run>, ViewSpec)) -> Option<Self> {
+    fn of(a: (Arc<Run>, ViewSpec), b: (Arc<Run>, ViewSpec), ground: Ground) -> Option<Self> {
         let found = Comparison::of((&a.0, &a.1), (&b.0, &b.1)).ok()?;
         let figure = ComparisonFigure { a, b };
         Some(Self {
-            weights: figure.weights(&found),
-            difference: figure.difference(&found),
+            weights: figure.weights(&found).map(|tint| tint.on(ground)),
+            difference: figure.difference(&found).on(ground),
+            ground,
             labels: figure.labels(&found),
             figure,
             found,
@@ -132,9 +134,10 @@ impl Compare {
                 std::mem::swap(&mut self.a, &mut self.b);
             }
         });
+        let ground = marks::ground(ui);
         let (a, b) = (offered.side(self.a), offered.side(self.b));
-        if self.made.as_ref().is_none_or(|made| !made.is_of(&a, &b)) {
-            self.made = Made::of(a, b);
+        if self.made.as_ref().is_none_or(|made| !made.is_of(&a, &b) || made.ground != ground) {
+            self.made = Made::of(a, b, ground);
             self.canvases.iter_mut().for_each(Canvas::clear);
             self.pointed = None;
         }

@@ -6,6 +6,7 @@ use egui::{Ui, vec2};
 
 use super::action::Action;
 use super::lang::tr;
+use super::marks;
 use super::matrix::{Matrix, Side};
 use super::notes::{bar_title, reading_notes, view_name, with_drawn};
 use super::pins::{Pin, segments};
@@ -47,8 +48,9 @@ impl Heatmap {
     }
 
     pub fn show(&mut self, ui: &mut Ui, run: &Arc<Run>, view: &ViewSpec, pin: Option<&Pin>, actions: &mut Vec<Action>) {
-        if self.read.as_ref().is_none_or(|read| !read.is_of(run, view)) {
-            self.read = ReadMap::of(run, view);
+        let ground = marks::ground(ui);
+        if self.read.as_ref().is_none_or(|read| !read.is_of(run, view, ground)) {
+            self.read = ReadMap::of(run, view, ground);
             self.canvas.clear();
         }
         let notes = reading_notes(view);

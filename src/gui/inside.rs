@@ -209,7 +209,7 @@ fn bar(ui: &Ui, row: Rect, x: f32, width: f32, share: f32, color: Color32) {
 fn strip(ui: &mut Ui, name: &str, values: &[f32]) {
     let finite = values.iter().filter(|value| value.is_finite());
     let most = finite.fold(1e-6, |most: f32, value| most.max(value.abs()));
-    let tint = Tint::signed(most, ColorScale::Linear);
+    let tint = Tint::signed(most, ColorScale::Linear).on(marks::ground(ui));
     ui.horizontal(|ui| {
         let font = FontId::proportional(13.0);
         let (title, _) = ui.allocate_exact_size(vec2(130.0, 20.0), Sense::hover());

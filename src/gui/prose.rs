@@ -38,8 +38,9 @@ impl Prose {
         // All of the text is shown, whatever part of the map is: what is hidden there has no weight here.
         let reading = Reading { segments: Segments::All, ..view.reading };
         let whole = ViewSpec { reading, ..view.clone() };
-        if self.read.as_ref().is_none_or(|(of, read)| *of != whole || !read.is_of(run, &whole)) {
-            self.read = ReadMap::of(run, &whole).map(|read| (whole.clone(), read));
+        let ground = marks::ground(ui);
+        if self.read.as_ref().is_none_or(|(of, read)| *of != whole || !read.is_of(run, &whole, ground)) {
+            self.read = ReadMap::of(run, &whole, ground).map(|read| (whole.clone(), read));
         }
         let Some((_, read)) = &self.read else { return };
         let colored = colored(read, &whole, pin);
@@ -89,7 +90,7 @@ fn colored(read: &ReadMap, view: &ViewSpec, pin: Option<&Pin>) -> Colored {
         read.tint.clone()
     } else {
         let most = values.iter().copied().filter(|value| value.is_finite()).fold(f32::MIN_POSITIVE, f32::max);
-        Tint::new(view.colors, most, view.scale).over(&[ArrayView1::from(&values).insert_axis(Axis(0))])
+        Tint::new(view.colors, most, view.scale).over(&[ArrayView1::from(&values).insert_axis(Axis(0))]).on(read.ground)
     };
     // Of a key's column, each value stands in a row of its own.
     let row_of = |at: usize| match (row, column) {
