@@ -347,3 +347,17 @@ fn the_binary_starts_from_any_folder_without_a_library_path() {
     assert_eq!(output.status.code(), Some(0));
     assert!(String::from_utf8(output.stdout).unwrap().starts_with("headlight "));
 }
+
+#[test]
+fn every_scale_of_colours_is_drawn_and_a_range_without_effect_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("a.svg").display().to_string();
+    let ask = ["heatmap", "--model", &tiny(), "--text", "a b", "--head", "0.0", "--out", &out];
+    for scale in ["linear", "sqrt", "log", "by-row", "percentile"] {
+        success(&[&ask[..], &["--scale", scale]].concat());
+    }
+    let refused = refusal(&[&ask[..], &["--scale", "by-row", "--range", "layer"]].concat(), 1);
+    assert!(refused.contains("--range layer has no effect on --scale by-row"), "{refused}");
+    let unknown = refusal(&[&ask[..], &["--scale", "rank"]].concat(), 2);
+    assert!(unknown.contains("by-row") && unknown.contains("percentile"), "{unknown}");
+}

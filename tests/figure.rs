@@ -3,8 +3,8 @@
 
 mod support;
 
-use headlight::figure::{HeatmapFigure, Palette};
-use headlight::run::{ColorMap, Crop, HeadId, MapRange, Run, Texts, TokenRange, ViewSpec};
+use headlight::figure::{Ground, HeatmapFigure, NOT_FINITE, NOTHING, Palette, Tint};
+use headlight::run::{ColorMap, ColorScale, Crop, HeadId, MapRange, Run, Texts, TokenRange, ViewSpec};
 use resvg::usvg;
 use std::sync::Arc;
 use support::runs::{model_info, run_of, run_with};
@@ -160,4 +160,114 @@ fn what_is_not_finite_has_its_colour_a_legend_and_one_notice() {
         let svg = compared.draw().unwrap();
         assert!(magenta(&svg.to_pixels(1.0).unwrap()) > 4_000 && svg.as_str().matches("NaN, ±∞").count() == 3);
     }
+}
+
+/// Where the cells are in a drawn figure, in its units: x, y, width, height.
+fn plot_of(svg: &str) -> [f32; 4] {
+    let image = svg.rsplit("<image ").next().unwrap();
+    ["x", "y", "width", "height"].map(|name| {
+        let value = image.split_once(&format!("{name}=\"")).unwrap().1;
+        value.split('"').next().unwrap().parse().unwrap()
+    })
+}
+
+#[test]
+fn every_cell_of_a_long_text_has_a_pixel_at_any_size() {
+    // One bright cell a head, among 702 × 702 faint ones.
+    let cells = [(0, 0), (701, 701), (0, 701), (350, 351), (17, 603), (699, 1)];
+    let texts = Arc::new(Texts::single("w ".repeat(700)));
+    let run = run_with(&model_info(1, cells.len()), &texts, |_, head, query, key| {
+        if query == cells[head].0 { f32::from(key == cells[head].1) } else { 1.0 }
+    });
+    let bright = Palette::new(ColorMap::YlGnBu).at(1.0);
+    let options = usvg::Options::default();
+    for (head, (query, key)) in cells.into_iter().enumerate() {
+        let view = ViewSpec { head: HeadId::new(0, head), ..ViewSpec::default() };
+        let svg = HeatmapFigure::new(&run, &view).draw().unwrap();
+        let [x, y, width, height] = plot_of(svg.as_str());
+        let check = |rgba: &[u8], across: usize, scale: f32| {
+            let places = rgba.chunks(4).enumerate().filter(|(_, pixel)| pixel[..3] == bright);
+            let places = places.map(|(at, _)| ((at % across) as f32 / scale, (at / across) as f32 / scale));
+            let found: Vec<_> = places.filter(|(at, _)| *at < x + width).collect();
+            assert!(!found.is_empty(), "{query} → {key} is not seen at {scale}");
+            let wanted = (x + width * (key as f32 + 0.5) / 702.0, y + height * (query as f32 + 0.5) / 702.0);
+            let near = |(a, b): &(f32, f32)| (a - wanted.0).abs() < 2.5 / scale && (b - wanted.1).abs() < 2.5 / scale;
+            assert!(found.iter().all(near), "{query} → {key} at {scale}: {found:?}, not {wanted:?}");
+        };
+        for scale in [0.2, 0.37, 1.0, 1.61] {
+            let pixels = svg.to_pixels(scale).unwrap();
+            check(&pixels.rgba, pixels.width, scale);
+        }
+        // The document itself, at the size that it names.
+        let tree = usvg::Tree::from_str(svg.as_str(), &options).unwrap();
+        let mut drawn = resvg::tiny_skia::Pixmap::new(1000, 800).unwrap();
+        resvg::render(&tree, resvg::tiny_skia::Transform::identity(), &mut drawn.as_mut());
+        check(drawn.data(), 1000, 1.0);
+    }
+}
+
+#[test]
+fn by_row_and_by_percentile_faint_weights_take_strong_colours_and_the_figure_says_so() {
+    // Four even rows, 0.2 each, and one whose whole weight is on one key.
+    let texts = Arc::new(Texts::single("a b c"));
+    let run =
+        run_with(&model_info(1, 1), &texts, |_, _, query, key| if query == 3 { f32::from(key == 1) } else { 1.0 });
+    let palette = Palette::new(ColorMap::YlGnBu);
+    for (scale, even, note, bar, mark) in [
+        (ColorScale::ByRow, 1.0, "colours by row: each row divided by its greatest weight", "(by row)", "100%"),
+        (ColorScale::Percentile, 20.0 / 21.0, "colours by percentile: by rank", "(percentile)", "1.0"),
+        (ColorScale::Sqrt, 0.2f32.sqrt(), "square root colours", "(square root)", "0.2"),
+    ] {
+        let view = ViewSpec { scale, ..ViewSpec::default() };
+        let svg = HeatmapFigure::new(&run, &view).draw().unwrap();
+        for text in [note, bar, mark] {
+            assert!(svg.as_str().contains(text), "{scale:?}: {text}");
+        }
+        let [x, y, width, height] = plot_of(svg.as_str());
+        let pixels = svg.to_pixels(1.0).unwrap();
+        let at = |row: f32, column: f32| {
+            let (x, y) = ((x + width * (column + 0.5) / 5.0) as usize, (y + height * (row + 0.5) / 5.0) as usize);
+            let start = (y * pixels.width + x) * 4;
+            [pixels.rgba[start], pixels.rgba[start + 1], pixels.rgba[start + 2]]
+        };
+        assert_eq!(at(0.0, 2.0), palette.at(even), "{scale:?}");
+        assert_eq!((at(3.0, 1.0), at(3.0, 0.0)), (palette.at(1.0), palette.at(0.0)), "{scale:?}");
+        // A part has the colours of the whole.
+        let range = |start, end| TokenRange { start, end };
+        let crop = Some(Crop { queries: range(2, 4), keys: range(0, 2) });
+        let part = HeatmapFigure::new(&run, &ViewSpec { crop, ..view }).draw().unwrap();
+        let [x, y, width, height] = plot_of(part.as_str());
+        let pixels = part.to_pixels(1.0).unwrap();
+        let at = |row: f32| {
+            let start = ((y + height * (row + 0.5) / 2.0) as usize * pixels.width + (x + width / 4.0) as usize) * 4;
+            [pixels.rgba[start], pixels.rgba[start + 1], pixels.rgba[start + 2]]
+        };
+        assert_eq!((at(0.0), at(1.0)), (palette.at(even), palette.at(0.0)), "{scale:?}");
+    }
+}
+
+#[test]
+fn on_a_dark_ground_nothing_is_dark_and_more_is_lighter() {
+    let light = |rgb: &[u8; 3]| {
+        let linear = rgb.map(|channel| (f32::from(channel) / 255.0).powf(2.2));
+        116.0 * (0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]).cbrt() - 16.0
+    };
+    let rises = |steps: &[[u8; 3]]| steps.windows(2).all(|pair| light(&pair[1]) > light(&pair[0]) - 0.4);
+    let far = |rgb: &[u8; 3]| rgb.iter().zip(NOT_FINITE).any(|(a, b)| a.abs_diff(b) > 60);
+    let near = |rgb: &[u8; 3], other: [u8; 3]| rgb.iter().zip(other).all(|(a, b)| a.abs_diff(b) < 8);
+    for map in ColorMap::ALL {
+        let tint = Tint::new(map, 1.0, ColorScale::Linear).on(Ground::Dark);
+        let steps = tint.steps();
+        assert!(steps[0].iter().all(|channel| *channel < 50), "{map}: {:?}", steps[0]);
+        assert!(rises(steps) && light(&steps[255]) > 80.0, "{map}: {steps:?}");
+        assert!(steps.iter().all(far), "{map} comes near to what is not finite");
+        assert!(map == ColorMap::Greys || !steps.iter().any(|step| near(step, NOTHING)), "{map}");
+        assert_eq!(tint.on(Ground::Light), Tint::new(map, 1.0, ColorScale::Linear));
+    }
+    let signed = Tint::signed(1.0, ColorScale::Linear).on(Ground::Dark);
+    let steps = signed.steps();
+    let below: Vec<[u8; 3]> = steps[..128].iter().rev().copied().collect();
+    assert!(rises(&steps[128..]) && rises(&below), "{steps:?}");
+    assert!(steps.iter().all(far) && light(&signed.at(0, 0.0)) < 20.0);
+    assert!(signed.at(0, -0.5)[2] > signed.at(0, -0.5)[0] && signed.at(0, 0.5)[0] > signed.at(0, 0.5)[2]);
 }

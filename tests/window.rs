@@ -111,6 +111,21 @@ fn hovering_a_cell_tells_query_key_and_weight() {
 }
 
 #[test]
+fn where_a_pixel_has_the_colour_of_another_cell_that_one_is_told_too() {
+    // Head 0.0 looks at each token itself: 802 cells along a side, more than the window has pixels for.
+    let mut stage = Stage::with_text(&"word ".repeat(800));
+    let plot = stage.heatmap().rect();
+    assert!(plot.width() * stage.harness.ctx.pixels_per_point() < 700.0, "{plot:?}");
+    let told = (0..12).any(|half| {
+        stage.harness.hover_at(plot.min + plot.size() * 0.4 + vec2(half as f32 / 2.0 - 3.0, 0.0));
+        stage.harness.run_steps(40);
+        let about = "word → word: 0.0012\nthis pixel's colour, the largest under it: word → word: 0.0244";
+        stage.shows(about)
+    });
+    assert!(told, "the pixels beside the diagonal tell nothing of it");
+}
+
+#[test]
 fn the_wheel_zooms_and_whole_map_goes_back() {
     let mut stage = Stage::with_text(&"word ".repeat(60));
     let whole =

@@ -345,6 +345,10 @@ fn a_session_is_saved_and_gone_on_with() {
     stage.harness.run();
     stage.harness.key_press(egui::Key::Space);
     stage.operate();
+    stage.harness.get_by_role_and_label(Role::ComboBox, "Colour scale").click();
+    stage.harness.run();
+    stage.harness.get_by_label("percentile").click();
+    stage.harness.run();
     let ask = |stage: &mut Stage, entry: &str, button: &str, path: &std::path::Path| {
         stage.harness.get_by_label("Session").click();
         stage.harness.run();
@@ -378,6 +382,7 @@ fn a_session_is_saved_and_gone_on_with() {
     assert_eq!(*recipe.texts, Texts::single("the cat sat"));
     assert_eq!(recipe.edits.iter().map(ToString::to_string).collect::<Vec<_>>(), ["1.2=zero"]);
     assert!(other.shows("Layer 1, head 2"));
+    assert!(other.shows("colours by percentile: by rank among all weights above 0"));
     let rerun = requests.iter().find(|request| matches!(request.job, Job::Experiment(_))).expect("the pinned run");
     let pinned = Arc::new(run_of(&other.info, &Arc::new(Texts::single("the cat sat"))));
     other.send(Response::Done { id: rerun.id, outcome: Outcome::Experiment(Box::new(pinned)) });

@@ -48,6 +48,25 @@ fn special_tokens_can_be_hidden_and_the_picture_says_so() {
 }
 
 #[test]
+fn colours_by_row_and_by_percentile_are_said_and_leave_the_range_out() {
+    let mut stage = Stage::with_text("the cat sat");
+    for (scale, note) in [
+        ("by row", "colours by row: each row divided by its greatest weight"),
+        ("percentile", "colours by percentile: by rank among all weights above 0"),
+        ("square root", "square root colours"),
+    ] {
+        choose(&mut stage, "Colour scale", scale);
+        assert!(stage.shows(note), "{scale}");
+        let range = stage.harness.get_by_role_and_label(Role::ComboBox, "Range");
+        assert_eq!(range.accesskit_node().is_disabled(), scale != "square root", "{scale}");
+    }
+    choose(&mut stage, "Colour scale", "by row");
+    open(&mut stage, "Text");
+    assert!(stage.shows("colours by row: each row divided by its greatest weight"));
+    assert!(stage.requests().is_empty(), "how a map is coloured asks nothing of the engine");
+}
+
+#[test]
 fn a_pair_is_shown_by_its_segments() {
     let mut stage = Stage::silent(Texts::pair("the cat", "a dog sat"));
     stage.play();

@@ -46,8 +46,13 @@ pub struct HeatmapArgs {
     /// What the colours' upper end stands for: the largest weight of the head, its layer or all heads, 1 (unit), or a weight.
     #[arg(long, value_name = "head|layer|all|unit|WEIGHT", default_value = "head", allow_hyphen_values = true)]
     range: MapRange,
-    /// How colours follow weights.
-    #[arg(long, value_name = "linear|sqrt|log", default_value = "linear", allow_hyphen_values = true)]
+    /// How colours follow weights: by-row divides each row by its greatest, percentile goes by rank.
+    #[arg(
+        long,
+        value_name = "linear|sqrt|log|by-row|percentile",
+        default_value = "linear",
+        allow_hyphen_values = true
+    )]
     scale: ColorScale,
     /// Rows and columns are pieces, or words: weights to the pieces of a word add up, those from them are averaged.
     #[arg(long, value_name = "pieces|words", default_value = "pieces", allow_hyphen_values = true)]
@@ -83,6 +88,13 @@ impl HeatmapArgs {
 
 pub fn perform(args: &HeatmapArgs) -> Result<()> {
     args.encoded.check()?;
+    if args.scale.is_relative() && args.range != MapRange::Head {
+        let scale = args.scale.word();
+        bail!(
+            "--range {} has no effect on --scale {scale}, whose upper end is the map's own: leave one out",
+            args.range
+        );
+    }
     // Before the model is loaded for nothing.
     let format = args.out.as_deref().map(|out| output::kind(out, args.format)).transpose()?;
     args.out_dir.as_deref().map(output::folder).transpose()?;

@@ -16,6 +16,21 @@ const YL_GN_BU: [Rgb; 9] = [
     [8, 29, 88],
 ];
 
+/// What a picture stands on: 0 is near it in colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Ground {
+    #[default]
+    Light,
+    Dark,
+}
+
+/// 0 on a dark ground: a shade above the dark window's own.
+const DARK: Rgb = [33, 36, 45];
+
+/// From 0 downwards and upwards on a dark ground: blue and red, as on a light one, but the farther the lighter.
+const BELOW: [Rgb; 5] = [DARK, [28, 76, 140], [62, 134, 206], [140, 195, 240], [214, 236, 253]];
+const ABOVE: [Rgb; 5] = [DARK, [150, 44, 40], [222, 92, 72], [248, 166, 138], [253, 228, 214]];
+
 /// 256 colours of a colour map, from no weight to the most.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Palette([Rgb; 256]);
@@ -23,6 +38,40 @@ pub struct Palette([Rgb; 256]);
 impl Palette {
     pub fn new(map: ColorMap) -> Self {
         Self(std::array::from_fn(|step| color(map, step as f64 / 255.0)))
+    }
+
+    /// The map's partner for this ground: on a dark one 0 is dark and much is light.
+    pub fn on(map: ColorMap, ground: Ground) -> Self {
+        match ground {
+            Ground::Light => Self::new(map),
+            Ground::Dark => Self::on_dark(map),
+        }
+    }
+
+    fn on_dark(map: ColorMap) -> Self {
+        let upward = |share: f64| match map {
+            // In these, light is little: they are turned round.
+            ColorMap::YlGnBu | ColorMap::Greys => color(map, 1.0 - share),
+            ColorMap::Viridis | ColorMap::Magma | ColorMap::Cividis => color(map, share),
+        };
+        // What is no lighter than the ground is left out, and the first colours grow out of it.
+        let lighter = |step: &u8| light(upward(f64::from(*step) / 255.0)) > light(DARK) + 4.0;
+        let start = (0..=255u8).find(lighter).map_or(0.0, |step| f64::from(step) / 255.0);
+        Self(std::array::from_fn(|step| {
+            let share = step as f64 / 255.0;
+            between(&[DARK, upward(start + (1.0 - start) * share)], share / 0.15)
+        }))
+    }
+
+    /// Colours for differences on this ground, 0 in the middle.
+    pub fn diverging_on(ground: Ground) -> Self {
+        if ground == Ground::Light {
+            return Self::diverging();
+        }
+        Self(std::array::from_fn(|step| {
+            let share = step as f64 / 255.0 * 2.0 - 1.0;
+            between(if share < 0.0 { &BELOW } else { &ABOVE }, share.abs())
+        }))
     }
 
     /// ColorBrewer's red and blue, which readers who cannot tell red from green tell apart: blue below the middle.
@@ -56,6 +105,11 @@ fn color(map: ColorMap, share: f64) -> Rgb {
     };
     let color = gradient.eval_continuous(share);
     [color.r, color.g, color.b]
+}
+
+/// How light a colour is, by the weights of ITU-R BT.709.
+fn light([r, g, b]: Rgb) -> f64 {
+    0.2126 * f64::from(r) + 0.7152 * f64::from(g) + 0.0722 * f64::from(b)
 }
 
 /// Straight lines between classes at equal distances.

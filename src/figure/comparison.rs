@@ -6,8 +6,9 @@ use plotters::style::FontTransform;
 use plotters::style::text_anchor::HPos;
 
 use super::heatmap::Heading;
-use super::labels::{reading_notes, shorten, unit_labels, view_name, why_nothing};
+use super::labels::{bar_title, reading_notes, shorten, unit_labels, view_name, why_nothing};
 use super::panel::{Area, INK, NOTE, Panel, fit, text};
+use super::tint::NO_DIFFERENCE;
 use super::{FigureError, Svg, Tint, axis, printable};
 use crate::metrics::{Compared, Comparison, Frame, upper};
 use crate::run::{Run, ViewSpec};
@@ -24,14 +25,17 @@ const SIZE: (u32, u32) = (1800, 700);
 const PANEL_TITLE: f32 = 22.0;
 
 impl ComparisonFigure {
-    /// The colours of both maps: the same for A and B, up to the greater of their largest weights.
-    pub fn weights(&self, found: &Comparison) -> Tint {
+    /// The colours of A and of B: the same, up to the greater of their largest weights or by rank among both; by row, those
+    /// of their own rows.
+    pub fn weights(&self, found: &Comparison) -> [Tint; 2] {
         let top = |(run, view): &(Arc<Run>, ViewSpec), side: &Compared| {
             upper(&run.attention, &side.frame, view, side.map.view())
         };
         let view = &self.a.1;
         let upper = top(&self.a, &found.a).max(top(&self.b, &found.b));
-        Tint::new(view.colors, upper, view.scale).over(found.a.map.iter().chain(&found.b.map))
+        let tint = Tint::new(view.colors, upper, view.scale);
+        let (a, b) = (found.a.map.view(), found.b.map.view());
+        [tint.clone().over(&[a, b]), tint.over(&[b, a])]
     }
 
     /// Labels of rows and of columns, of A, B and their difference.
@@ -49,9 +53,9 @@ impl ComparisonFigure {
 
     /// The colours of the difference: 0 in the middle.
     pub fn difference(&self, found: &Comparison) -> Tint {
-        // What two passes of the same text differ by is no difference.
         let greatest = found.greatest();
-        Tint::signed(if greatest < 1e-5 { 1.0 } else { greatest }, self.a.1.scale).over(&found.difference)
+        let upper = if greatest < NO_DIFFERENCE { 1.0 } else { greatest };
+        Tint::signed(upper, self.a.1.scale).over(&[found.difference.view()])
     }
 
     /// Draws the figure.
@@ -82,10 +86,11 @@ impl ComparisonFigure {
             height: rest.height - PANEL_TITLE,
         };
         let [of_a, of_b, shared] = self.labels(&found);
+        let bar = |values| bar_title(values, self.a.1.scale);
         let panels = [
-            Panel::new(place(0), found.a.map.view(), of_a, &weights, axis::WEIGHT, true)?,
-            Panel::new(place(1), found.b.map.view(), of_b, &weights, axis::WEIGHT, true)?,
-            Panel::new(place(2), found.difference.view(), shared, &difference, "Difference", false)?,
+            Panel::new(place(0), found.a.map.view(), of_a, &weights[0], bar(axis::WEIGHT), true)?,
+            Panel::new(place(1), found.b.map.view(), of_b, &weights[1], bar(axis::WEIGHT), true)?,
+            Panel::new(place(2), found.difference.view(), shared, &difference, bar("Difference"), false)?,
         ];
         let titles = fit(
             vec![

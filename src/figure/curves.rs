@@ -68,7 +68,7 @@ impl CurvesFigure {
             self.draw_on(&root, count - 1, (least - room)..(most + room))
                 .map_err(|error| FigureError::Draw(error.to_string()))?;
         }
-        Ok(Svg(document))
+        Ok(Svg::plain(document))
     }
 
     fn draw_on(

@@ -4,7 +4,7 @@ use ndarray::{ArrayView2, s};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::labels::{reading_notes, shorten, unit_labels, view_name, why_nothing};
+use super::labels::{bar_title, reading_notes, shorten, unit_labels, view_name, why_nothing};
 use super::panel::{Area, Drawn, INK, MARGIN, NOTE, Panel, QUIET, Root, fit, text};
 use super::{FigureError, Svg, Tint, printable};
 use crate::metrics::{Frame, read_view, upper};
@@ -42,15 +42,16 @@ impl<'a> HeatmapFigure<'a> {
         let frame = Frame::of(&self.run.input, self.view.reading);
         let map = read_view(self.run, &frame, self.view)?;
         let upper = upper(&self.run.attention, &frame, self.view, map.view());
-        let tint = Tint::new(self.view.colors, upper, self.view.scale).over(map.iter());
         let crop = self.crop(&frame)?;
+        let tint = Tint::new(self.view.colors, upper, self.view.scale).over(&[map.view()]).from_row(crop.queries.start);
         let labels = [
             unit_labels(&self.run.input, &frame.rows[crop.queries.range()]),
             unit_labels(&self.run.input, &frame.columns[crop.keys.range()]),
         ];
         let heading = Heading { title: self.title(), notes: self.notes(map.view())?, size: (self.width, self.height) };
         let shown = map.slice(s![crop.queries.range(), crop.keys.range()]);
-        let panel = Panel::new(heading.rest(), shown, labels, &tint, axis::WEIGHT, true)?;
+        let bar = bar_title(axis::WEIGHT, self.view.scale);
+        let panel = Panel::new(heading.rest(), shown, labels, &tint, bar, true)?;
         heading.draw_with(&[panel], |_| Ok(()))
     }
 
@@ -132,10 +133,10 @@ impl Heading {
             let drawn = drawn.and_then(|()| more(&root)).and_then(|()| root.present());
             drawn.map_err(|error| FigureError::Draw(error.to_string()))?;
         }
-        let images: String = panels.iter().map(Panel::images).collect::<Result<_, _>>()?;
-        let end = document.rfind("</svg>").unwrap_or(document.len());
-        document.insert_str(end, &images);
-        Ok(Svg(document))
+        let bars: String = panels.iter().map(Panel::bar).collect::<Result<_, _>>()?;
+        let mut svg = Svg::plain(document);
+        svg.append(&bars);
+        svg.with_plots(panels.iter().map(Panel::plot).collect())
     }
 
     fn draw<'b>(&self, root: &Root<'b>) -> Drawn<'b> {

@@ -61,8 +61,11 @@ pub fn reading_notes(run: &Run, view: &ViewSpec) -> Vec<String> {
     if reading.segments != Segments::All {
         notes.push(format!("segments {} alone", reading.segments.name()));
     }
-    if view.scale != ColorScale::Linear {
-        notes.push(format!("{} colours", view.scale.name()));
+    match view.scale {
+        ColorScale::Linear => {}
+        ColorScale::ByRow => notes.push("colours by row: each row divided by its greatest weight".to_owned()),
+        ColorScale::Percentile => notes.push("colours by percentile: by rank among all weights above 0".to_owned()),
+        ColorScale::Sqrt | ColorScale::Log => notes.push(format!("{} colours", view.scale.name())),
     }
     notes
 }
@@ -90,6 +93,11 @@ fn silence_note(run: &Run, view: &ViewSpec) -> Option<String> {
     let silent: Vec<String> = view.heads().iter().filter_map(named).collect();
     let none_is_left = if silent.len() == view.heads().len() { ": no head is left" } else { "" };
     (!silent.is_empty()).then(|| format!("left out: {}{none_is_left}", silent.join(", ")))
+}
+
+/// What stands beside a colour bar: what its values are and, where that is not the plain one, by which scale.
+pub(super) fn bar_title(values: &str, scale: ColorScale) -> String {
+    if scale == ColorScale::Linear { values.to_owned() } else { format!("{values} ({})", scale.name()) }
 }
 
 fn label(input: &Input, token: &Token) -> String {

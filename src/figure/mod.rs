@@ -12,11 +12,12 @@ mod fonts;
 mod heatmap;
 mod labels;
 mod panel;
+mod ranks;
 mod render;
 mod tint;
 
-pub use cells::{Cells, NOT_FINITE, NOTHING, paint, paint_attention};
-pub use colors::{Palette, Rgb};
+pub use cells::{Cells, Most, NOT_FINITE, NOTHING, cell_shown, paint, paint_attention};
+pub use colors::{Ground, Palette, Rgb};
 pub use comparison::ComparisonFigure;
 pub use curves::{CurvesFigure, Line};
 pub use error::FigureError;

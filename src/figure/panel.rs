@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use base64::Engine;
-use ndarray::ArrayView2;
+use ndarray::{Array2, ArrayView2};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use resvg::tiny_skia;
@@ -28,7 +28,7 @@ pub(super) const INK: RGBColor = RGBColor(30, 30, 30);
 pub(super) const QUIET: RGBColor = RGBColor(95, 95, 95);
 
 /// A part of a figure, in its units.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Area {
     pub x: f32,
     pub y: f32,
@@ -42,7 +42,7 @@ pub(super) struct Panel<'a> {
     pub tint: &'a Tint,
     /// The values are weights: a row without any has a colour of its own.
     pub weights: bool,
-    pub bar_title: &'a str,
+    pub bar_title: String,
     layout: Layout,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Panel<'a> {
         map: ArrayView2<'a, f32>,
         labels: [Vec<String>; 2],
         tint: &'a Tint,
-        bar_title: &'a str,
+        bar_title: String,
         weights: bool,
     ) -> Result<Self, FigureError> {
         Ok(Self { map, tint, weights, bar_title, layout: Layout::new(area, labels, tint)? })
@@ -76,19 +76,49 @@ impl<'a> Panel<'a> {
     /// Labels, titles and ticks.
     pub fn draw<'b>(&self, root: &Root<'b>) -> Drawn<'b> {
         draw_labels(root, &self.layout)?;
-        draw_axis_titles(root, &self.layout, self.bar_title)?;
+        draw_axis_titles(root, &self.layout, &self.bar_title)?;
         draw_bar(root, &self.layout, self.tint)
     }
 
-    /// Cells and colour bar as elements of the document: plotters would embed smoothed bitmaps.
-    pub fn images(&self) -> Result<String, FigureError> {
-        let cells = match self.weights {
-            true => paint_attention(self.map, self.tint, usize::MAX),
-            false => paint(self.map, self.tint, usize::MAX),
-        };
+    /// The colour bar as an element of the document: plotters would embed smoothed bitmaps.
+    pub fn bar(&self) -> Result<String, FigureError> {
         let rgb: Vec<u8> = self.tint.steps().iter().rev().flatten().copied().collect();
-        let bar = image(&self.layout.bar, &Cells { width: 1, height: 256, rgb })?;
-        Ok(image(&self.layout.plot, &cells)? + &bar)
+        image(&self.layout.bar, &Cells { width: 1, height: 256, rgb })
+    }
+
+    /// The cells, to be painted once it is known how large.
+    pub fn plot(&self) -> Plot {
+        let (map, tint) = (self.map.to_owned(), self.tint.clone());
+        Plot { area: self.layout.plot, map, tint, weights: self.weights }
+    }
+}
+
+/// The cells of a panel.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Plot {
+    area: Area,
+    map: Array2<f32>,
+    tint: Tint,
+    weights: bool,
+}
+
+impl Plot {
+    /// The cells as an element of the document, no more of them than pixels at so many a unit: a picture drawn smaller
+    /// than its cells would leave some of them out.
+    pub fn image(&self, scale: f32) -> Result<String, FigureError> {
+        // On whole pixels, or the outermost cells would fade into the ground.
+        let pixels = |from: f32, length: f32| {
+            let start = (from * scale).round();
+            (start, ((from + length) * scale).round().max(start + 1.0) - start)
+        };
+        let ((x, width), (y, height)) = (pixels(self.area.x, self.area.width), pixels(self.area.y, self.area.height));
+        let (map, most) = (self.map.view(), [height as usize, width as usize]);
+        let cells = match self.weights {
+            true => paint_attention(map, &self.tint, most),
+            false => paint(map, &self.tint, most),
+        };
+        let area = Area { x: x / scale, y: y / scale, width: width / scale, height: height / scale };
+        image(&area, &cells)
     }
 }
 
@@ -219,7 +249,7 @@ fn image(area: &Area, cells: &Cells) -> Result<String, FigureError> {
     let data = base64::engine::general_purpose::STANDARD.encode(png);
     let Area { x, y, width, height } = area;
     Ok(format!(
-        "<image x=\"{x:.2}\" y=\"{y:.2}\" width=\"{width:.2}\" height=\"{height:.2}\" preserveAspectRatio=\"none\" \
+        "<image x=\"{x:.4}\" y=\"{y:.4}\" width=\"{width:.4}\" height=\"{height:.4}\" preserveAspectRatio=\"none\" \
          style=\"image-rendering: pixelated\" image-rendering=\"optimizeSpeed\" href=\"data:image/png;base64,{data}\"/>\n"
     ))
 }

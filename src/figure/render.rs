@@ -3,12 +3,19 @@ use std::path::Path;
 use resvg::{tiny_skia, usvg};
 
 use super::fonts::{self, drawable};
+use super::panel::Plot;
 use super::{FigureError, printable};
 use crate::run::write_bytes;
 
 /// A drawn figure.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Svg(pub(super) String);
+#[derive(Debug, Clone, PartialEq)]
+pub struct Svg {
+    /// The document, with cells for the size that it names.
+    text: String,
+    /// The document without cells, and the cells.
+    bare: String,
+    plots: Vec<Plot>,
+}
 
 /// The kinds of file that a figure can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,9 +55,37 @@ pub struct Pixels {
 }
 
 impl Svg {
+    /// A document that is the same at any size.
+    pub(super) fn plain(text: String) -> Self {
+        Self { text, bare: String::new(), plots: Vec::new() }
+    }
+
+    /// Adds elements on top.
+    pub(super) fn append(&mut self, elements: &str) {
+        let end = self.text.rfind("</svg>").unwrap_or(self.text.len());
+        self.text.insert_str(end, elements);
+    }
+
+    /// Adds cells on top, which are painted for the size at which the document is drawn.
+    pub(super) fn with_plots(mut self, plots: Vec<Plot>) -> Result<Self, FigureError> {
+        self.bare = self.text.clone();
+        self.plots = plots;
+        self.text = self.at(1.0)?.text;
+        Ok(self)
+    }
+
     /// The SVG document.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// The document with cells for so many pixels a unit.
+    fn at(&self, scale: f32) -> Result<Self, FigureError> {
+        let mut drawn = Self::plain(self.bare.clone());
+        for plot in &self.plots {
+            drawn.append(&plot.image(scale)?);
+        }
+        Ok(drawn)
     }
 
     /// Draws the figure with `scale` pixels for each of its units (a hundredth of an inch).
@@ -79,14 +114,16 @@ impl Svg {
     pub fn write(&self, path: &Path, kind: FileKind, scale: f32) -> Result<(), FigureError> {
         match kind {
             FileKind::Png => write_bytes(path, self.to_png(scale)?.bytes)?,
-            FileKind::Svg => write_bytes(path, &self.0)?,
+            FileKind::Svg => write_bytes(path, &self.text)?,
         }
         Ok(())
     }
 
     fn rasterize(&self, scale: f32) -> Result<tiny_skia::Pixmap, FigureError> {
+        let sized = if self.plots.is_empty() { None } else { Some(self.at(scale)?) };
+        let text = sized.as_ref().map_or(self.as_str(), Svg::as_str);
         let tree =
-            usvg::Tree::from_str(&self.0, &fonts::options()).map_err(|error| FigureError::Render(error.to_string()))?;
+            usvg::Tree::from_str(text, &fonts::options()).map_err(|error| FigureError::Render(error.to_string()))?;
         let size = tree.size().to_int_size().scale_by(scale);
         let size = size.ok_or_else(|| FigureError::Render(format!("a scale of {scale} leaves no picture")))?;
         let mut pixmap = tiny_skia::Pixmap::new(size.width(), size.height())

@@ -8,10 +8,10 @@ use super::action::Action;
 use super::lang::tr;
 use super::marks;
 use super::matrix::{Cell, Matrix, Side};
-use super::notes::{reading_notes, view_name};
+use super::notes::{bar_title, reading_notes, view_name, with_drawn};
 use super::pins::{Pin, segments};
-use super::zoom::{Canvas, Zoom, pixels};
-use crate::figure::{ComparisonFigure, Tint, axis, paint, paint_attention, printable};
+use super::zoom::{Canvas, Zoom};
+use crate::figure::{ComparisonFigure, Ground, Tint, axis, cell_shown, paint, paint_attention, printable};
 use crate::metrics::Comparison;
 use crate::run::{HeadId, Run, ViewSpec};
 
@@ -91,17 +91,19 @@ struct Made {
     figure: ComparisonFigure,
     found: Comparison,
     labels: [[Vec<String>; 2]; 3],
-    weights: Tint,
+    weights: [Tint; 2],
     difference: Tint,
+    ground: Ground,
 }
 
 impl Made {
-    fn of(a: (Arc<Run>, ViewSpec), b: (Arc<Run>, ViewSpec)) -> Option<Self> {
+    fn of(a: (Arc<Run>, ViewSpec), b: (Arc<Run>, ViewSpec), ground: Ground) -> Option<Self> {
         let found = Comparison::of((&a.0, &a.1), (&b.0, &b.1)).ok()?;
         let figure = ComparisonFigure { a, b };
         Some(Self {
-            weights: figure.weights(&found),
-            difference: figure.difference(&found),
+            weights: figure.weights(&found).map(|tint| tint.on(ground)),
+            difference: figure.difference(&found).on(ground),
+            ground,
             labels: figure.labels(&found),
             figure,
             found,
@@ -132,9 +134,10 @@ impl Compare {
                 std::mem::swap(&mut self.a, &mut self.b);
             }
         });
+        let ground = marks::ground(ui);
         let (a, b) = (offered.side(self.a), offered.side(self.b));
-        if self.made.as_ref().is_none_or(|made| !made.is_of(&a, &b)) {
-            self.made = Made::of(a, b);
+        if self.made.as_ref().is_none_or(|made| !made.is_of(&a, &b) || made.ground != ground) {
+            self.made = Made::of(a, b, ground);
             self.canvases.iter_mut().for_each(Canvas::clear);
             self.pointed = None;
         }
@@ -188,11 +191,7 @@ impl Compare {
                 ui.visuals().strong_text_color(),
             );
             let inner = Rect::from_min_max(place.min + vec2(0.0, 18.0), place.max);
-            let most = pixels(ui, inner.size().min_elem(), self.zoom, map.nrows().max(map.ncols()));
-            let texture = self.canvases[side].texture(ui, most, |most| match side {
-                2 => paint(map.view(), &made.difference, most),
-                _ => paint_attention(map.view(), &made.weights, most),
-            });
+            let tint = made.weights.get(side).unwrap_or(&made.difference);
             let run = if side == 1 { &made.figure.b.0 } else { &made.figure.a.0 };
             let [rows, columns] = &made.labels[side];
             let frame = if side == 1 { &made.found.b.frame } else { &made.found.a.frame };
@@ -203,11 +202,10 @@ impl Compare {
             // A pin is a place in the text that is shown: another text has none.
             let follows = run.input.tokens == offered.shown.input.tokens && (side < 2 || made.found.same_tokens);
             let (row_pin, column_pin) = Pin::in_frame(offered.held.filter(|_| follows), frame);
-            let bar =
-                if side == 2 { (&made.difference, tr!("Difference")) } else { (&made.weights, tr!(axis::WEIGHT)) };
+            let values = if side == 2 { tr!("Difference") } else { tr!(axis::WEIGHT) };
+            let bar = bar_title(values, made.figure.a.1.scale);
             let matrix = Matrix {
                 name: &format!("{}, {} × {}", names[side], rows.len(), columns.len()),
-                texture,
                 rows: Side { title: tr!(axis::QUERY), labels: rows, segments: &row_segments, pinned: row_pin },
                 columns: Side {
                     title: tr!(axis::KEY),
@@ -215,10 +213,13 @@ impl Compare {
                     segments: &column_segments,
                     pinned: column_pin,
                 },
-                bar: Some(bar),
+                bar: Some((tint, &bar)),
                 pointed: self.pointed.and_then(|cell| made.to_side(cell, side)),
             };
-            let touched = matrix.show(ui, inner, &mut self.zoom);
+            let touched = matrix.show(ui, inner, &mut self.zoom, &mut self.canvases[side], |most| match side {
+                2 => paint(map.view(), tint, most),
+                _ => paint_attention(map.view(), tint, most),
+            });
             if follows {
                 actions.extend(touched.row.map(|row| Action::PinToken(Pin::Query(frame.rows[row].clone()))));
                 let key = touched.column.map(|column| Pin::Key(frame.columns[column].clone()));
@@ -227,7 +228,10 @@ impl Compare {
             if let Some(cell) = touched.cell {
                 pointed = made.shared_cell(cell, side);
                 if let Some(text) = made.explain(cell, side) {
-                    touched.response.on_hover_text_at_pointer(text);
+                    let (place, most) = touched.pixel.unwrap_or_default();
+                    let shown = cell_shown(map.view(), tint, most, place);
+                    let drawn = if shown == cell { None } else { made.explain(shown, side) };
+                    touched.response.on_hover_text_at_pointer(with_drawn(text, drawn));
                 }
             }
         }

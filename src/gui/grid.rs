@@ -18,7 +18,7 @@ use super::surgery::Surgery;
 use super::thumbnails::Thumbnails;
 use crate::figure::{NOT_FINITE, Palette};
 use crate::metrics::Frame;
-use crate::run::{ColorMap, HeadId, HeadPattern, Run, ViewSpec};
+use crate::run::{HeadId, HeadPattern, Run, ViewSpec};
 
 /// The grid with what it remembers between frames.
 #[derive(Default)]
@@ -82,7 +82,9 @@ impl Grid {
         egui::ScrollArea::both().id_salt("grid").auto_shrink([false, true]).show(ui, |ui| {
             let (area, _) = ui.allocate_exact_size(size, Sense::hover());
             let origin = area.min + Vec2::splat(HEADER);
-            let scale = shown.numbers.map(|numbers| EffectScale::of(numbers.values, view.colors));
+            let scale = shown
+                .numbers
+                .map(|numbers| EffectScale::of(numbers.values, Palette::on(view.colors, marks::ground(ui))));
             // Thumbnails that are not shown are not painted.
             if scale.is_none() {
                 let side = (cell.min_elem() - GAP) * ui.pixels_per_point();
@@ -169,10 +171,10 @@ struct EffectScale {
 }
 
 impl EffectScale {
-    fn of(effects: &Array2<f32>, colors: ColorMap) -> Self {
+    fn of(effects: &Array2<f32>, palette: Palette) -> Self {
         let finite = effects.iter().filter(|effect| effect.is_finite());
         let most = finite.fold(f32::MIN_POSITIVE, |most, effect| most.max(effect.abs()));
-        Self { palette: Palette::new(colors), most }
+        Self { palette, most }
     }
 }
 

@@ -6,13 +6,14 @@ use egui::{Ui, vec2};
 
 use super::action::Action;
 use super::lang::tr;
+use super::marks;
 use super::matrix::{Matrix, Side};
-use super::notes::{reading_notes, view_name};
+use super::notes::{bar_title, reading_notes, view_name, with_drawn};
 use super::pins::{Pin, segments};
 use super::read_map::ReadMap;
 use super::share::{self, Copied};
-use super::zoom::{Canvas, Zoom, pixels};
-use crate::figure::{axis, paint_attention};
+use super::zoom::{Canvas, Zoom};
+use crate::figure::{axis, cell_shown, paint_attention};
 use crate::metrics::{Frame, Unit};
 use crate::run::{Crop, Edit, Intervention, Run, TokenChoice, TokenRange, ViewSpec};
 
@@ -47,8 +48,9 @@ impl Heatmap {
     }
 
     pub fn show(&mut self, ui: &mut Ui, run: &Arc<Run>, view: &ViewSpec, pin: Option<&Pin>, actions: &mut Vec<Action>) {
-        if self.read.as_ref().is_none_or(|read| !read.is_of(run, view)) {
-            self.read = ReadMap::of(run, view);
+        let ground = marks::ground(ui);
+        if self.read.as_ref().is_none_or(|read| !read.is_of(run, view, ground)) {
+            self.read = ReadMap::of(run, view, ground);
             self.canvas.clear();
         }
         let notes = reading_notes(run, view);
@@ -62,10 +64,6 @@ impl Heatmap {
         }
         let space = ui.available_size().max(vec2(220.0, 160.0));
         let (area, _) = ui.allocate_exact_size(space, egui::Sense::hover());
-        let side = area.size().min_elem();
-        let most = pixels(ui, side, self.zoom, read.map.nrows().max(read.map.ncols()));
-        let texture = self.canvas.texture(ui, most, |most| paint_attention(read.map.view(), &read.tint, most));
-
         let (row_pin, column_pin) = Pin::in_frame(pin, &read.frame);
         let (row_segments, column_segments) =
             (segments(&run.input, &read.frame.rows), segments(&run.input, &read.frame.columns));
@@ -77,9 +75,9 @@ impl Heatmap {
             c = read.columns.len(),
             units = units
         );
+        let bar = bar_title(tr!(axis::WEIGHT), view.scale);
         let matrix = Matrix {
             name: &name,
-            texture,
             rows: Side { title: tr!(axis::QUERY), labels: &read.rows, segments: &row_segments, pinned: row_pin },
             columns: Side {
                 title: tr!(axis::KEY),
@@ -87,10 +85,12 @@ impl Heatmap {
                 segments: &column_segments,
                 pinned: column_pin,
             },
-            bar: Some((&read.tint, tr!(axis::WEIGHT))),
+            bar: Some((&read.tint, &bar)),
             pointed: None,
         };
-        let touched = matrix.show(ui, area, &mut self.zoom);
+        let touched = matrix.show(ui, area, &mut self.zoom, &mut self.canvas, |most| {
+            paint_attention(read.map.view(), &read.tint, most)
+        });
         let frame = &read.frame;
         actions.extend(touched.row.map(|row| Action::PinToken(Pin::Query(frame.rows[row].clone()))));
         actions.extend(touched.column.map(|column| Action::PinToken(Pin::Key(frame.columns[column].clone()))));
@@ -109,8 +109,11 @@ impl Heatmap {
         }
         let entries = [Copied::Picture, Copied::Row(self.menu_row), Copied::Command];
         touched.response.context_menu(|ui| share::menu(ui, &self.as_shown(run, view), &entries, actions));
-        if let Some(text) = touched.cell.and_then(|cell| read.explain(cell)) {
-            touched.response.on_hover_text_at_pointer(text);
+        if let Some((cell, text)) = touched.cell.and_then(|cell| Some((cell, read.explain(cell)?))) {
+            let (place, most) = touched.pixel.unwrap_or_default();
+            let shown = cell_shown(read.map.view(), &read.tint, most, place);
+            let drawn = if shown == cell { None } else { read.explain(shown) };
+            touched.response.on_hover_text_at_pointer(with_drawn(text, drawn));
         }
     }
 }

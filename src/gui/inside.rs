@@ -209,7 +209,7 @@ fn bar(ui: &Ui, row: Rect, x: f32, width: f32, share: f32, color: Color32) {
 fn strip(ui: &mut Ui, name: &str, values: &[f32]) {
     let finite = values.iter().filter(|value| value.is_finite());
     let most = finite.fold(1e-6, |most: f32, value| most.max(value.abs()));
-    let tint = Tint::signed(most, ColorScale::Linear);
+    let tint = Tint::signed(most, ColorScale::Linear).on(marks::ground(ui));
     ui.horizontal(|ui| {
         let font = FontId::proportional(13.0);
         let (title, _) = ui.allocate_exact_size(vec2(130.0, 20.0), Sense::hover());
@@ -224,7 +224,7 @@ fn strip(ui: &mut Ui, name: &str, values: &[f32]) {
         let (rect, response) = ui.allocate_exact_size(vec2(cell * values.len() as f32, 18.0), Sense::hover());
         response.widget_info(|| WidgetInfo::labeled(egui::Role::Image, true, name));
         for (at, value) in values.iter().enumerate() {
-            let [r, g, b] = tint.at(*value);
+            let [r, g, b] = tint.at(0, *value);
             let place = Rect::from_min_size(rect.min + vec2(at as f32 * cell, 0.0), vec2(cell + 0.5, rect.height()));
             ui.painter().rect_filled(place.intersect(rect), 0.0, Color32::from_rgb(r, g, b));
         }

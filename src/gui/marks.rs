@@ -3,7 +3,7 @@
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Ui, vec2};
 
 use super::words::Word;
-use crate::figure::{NOT_FINITE, Rgb};
+use crate::figure::{Ground, NOT_FINITE, Rgb};
 
 /// The colour of what is pinned, on maps of any colours.
 pub const PIN: Color32 = Color32::from_rgb(200, 40, 140);
@@ -24,6 +24,11 @@ pub const HEADS: [Color32; 8] = [
 pub fn not_finite() -> Color32 {
     let [r, g, b] = NOT_FINITE;
     Color32::from_rgb(r, g, b)
+}
+
+/// What maps stand on in this theme.
+pub fn ground(ui: &Ui) -> Ground {
+    if ui.visuals().dark_mode { Ground::Dark } else { Ground::Light }
 }
 
 /// The colour of what is pinned for letters on the window's own ground.

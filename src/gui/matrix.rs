@@ -3,15 +3,14 @@
 use std::ops::Range;
 
 use egui::{
-    Align2, Color32, CursorIcon, FontId, Pos2, Rect, Response, Sense, Stroke, StrokeKind, TextureId, Ui, WidgetInfo,
-    pos2, vec2,
+    Align2, Color32, CursorIcon, FontId, Pos2, Rect, Response, Sense, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2,
 };
 
 use super::lang::tr;
 use super::marks;
 use super::words::Word;
-use super::zoom::Zoom;
-use crate::figure::{Tint, every_nth};
+use super::zoom::{Canvas, Zoom, pixels};
+use crate::figure::{Cells, Most, Tint, every_nth};
 
 /// A row and a column.
 pub type Cell = (usize, usize);
@@ -30,7 +29,6 @@ pub struct Side<'a> {
 pub struct Matrix<'a> {
     /// What it is, for a screen reader.
     pub name: &'a str,
-    pub texture: TextureId,
     pub rows: Side<'a>,
     pub columns: Side<'a>,
     /// The colour bar and its title; `None` where another matrix shows it.
@@ -44,6 +42,8 @@ pub struct Touched {
     pub response: Response,
     /// The cell under the pointer.
     pub cell: Option<Cell>,
+    /// Where the pointer is, from 0 to 1 downwards and across, and how many pixels there are.
+    pub pixel: Option<((f32, f32), Most)>,
     /// A label that was clicked: its row or its column.
     pub row: Option<usize>,
     pub column: Option<usize>,
@@ -72,17 +72,30 @@ struct Layout {
 }
 
 impl Matrix<'_> {
-    /// Draws it into `area`. Its pixels must be those that `zoom` needs: see [`super::zoom::pixels`].
-    pub fn show(&self, ui: &mut Ui, area: Rect, zoom: &mut Zoom) -> Touched {
+    /// Draws it into `area`; `paint` gives its cells, no more than there are pixels.
+    pub fn show(
+        &self,
+        ui: &mut Ui,
+        area: Rect,
+        zoom: &mut Zoom,
+        canvas: &mut Canvas,
+        paint: impl FnOnce(Most) -> Cells,
+    ) -> Touched {
         let layout = self.layout(ui, area, *zoom);
         let plot = layout.plot;
-        ui.painter().with_clip_rect(plot).image(self.texture, plot, zoom.0, Color32::WHITE);
+        let most = pixels(ui, plot.size(), *zoom, [self.rows.labels.len(), self.columns.labels.len()]);
+        let texture = canvas.texture(ui, most, paint);
+        ui.painter().with_clip_rect(plot).image(texture, plot, zoom.0, Color32::WHITE);
         let id = ui.scope_id().with(self.name);
         let response = ui.interact(plot, id, Sense::click_and_drag());
         response.widget_info(|| WidgetInfo::labeled(egui::Role::Image, true, self.name));
         zoom.navigate(ui, &response, plot, self.rows.labels.len().max(self.columns.labels.len()));
         let zoom = *zoom;
         let cell = response.hover_pos().and_then(|at| self.cell_at(at, plot, zoom));
+        let pixel = response.hover_pos().filter(|_| cell.is_some()).map(|at| {
+            let place = place(at, plot, zoom);
+            ((place.y, place.x), most)
+        });
         let strip = |rect: Rect, side: &str| {
             let strip = ui.interact(rect, id.with(side), Sense::click()).on_hover_cursor(CursorIcon::PointingHand);
             strip.widget_info(|| {
@@ -117,7 +130,7 @@ impl Matrix<'_> {
         let column = over_column.filter(|_| columns.clicked());
         rows.on_hover_text(tr!("A click pins this token: every view follows it"));
         columns.on_hover_text(tr!("A click pins this token: every view follows it"));
-        Touched { response, cell, row, column }
+        Touched { response, cell, pixel, row, column }
     }
 
     fn layout(&self, ui: &Ui, area: Rect, zoom: Zoom) -> Layout {
@@ -156,10 +169,10 @@ impl Matrix<'_> {
     }
 
     fn cell_at(&self, at: Pos2, plot: Rect, zoom: Zoom) -> Option<Cell> {
-        let part = zoom.0.min + (at - plot.min) / plot.size() * zoom.0.size();
+        let part = place(at, plot, zoom);
         let (rows, columns) = (self.rows.labels.len(), self.columns.labels.len());
-        let place = |share: f32, count: usize| ((share * count as f32) as usize).min(count.saturating_sub(1));
-        (rows > 0 && columns > 0 && plot.contains(at)).then(|| (place(part.y, rows), place(part.x, columns)))
+        let cell = |share: f32, count: usize| ((share * count as f32) as usize).min(count.saturating_sub(1));
+        (rows > 0 && columns > 0 && plot.contains(at)).then(|| (cell(part.y, rows), cell(part.x, columns)))
     }
 
     /// The place of a cell on the screen.
@@ -295,6 +308,11 @@ impl Side<'_> {
             ui.visuals().text_color()
         }
     }
+}
+
+/// The place in the whole matrix of a point on the screen, from 0 to 1 along both sides.
+fn place(at: Pos2, plot: Rect, zoom: Zoom) -> Pos2 {
+    zoom.0.min + (at - plot.min) / plot.size() * zoom.0.size()
 }
 
 /// A line that shows on light and dark cells.

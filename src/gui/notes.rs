@@ -34,8 +34,13 @@ pub fn reading_notes(run: &Run, view: &ViewSpec) -> Vec<String> {
     if reading.segments != Segments::All {
         notes.push(tr!("segments %{a} alone", a = reading.segments.name()));
     }
-    if view.scale != ColorScale::Linear {
-        notes.push(tr!("%{a} colours", a = tr!(view.scale.name())));
+    match view.scale {
+        ColorScale::Linear => {}
+        ColorScale::ByRow => notes.push(tr!("colours by row: each row divided by its greatest weight").to_owned()),
+        ColorScale::Percentile => {
+            notes.push(tr!("colours by percentile: by rank among all weights above 0").to_owned());
+        }
+        ColorScale::Sqrt | ColorScale::Log => notes.push(tr!("%{a} colours", a = tr!(view.scale.name()))),
     }
     notes
 }
@@ -57,6 +62,19 @@ fn silence_note(run: &Run, view: &ViewSpec) -> Option<String> {
         true => None,
         false if all => Some(tr!("left out: %{a}: no head is left", a = silent)),
         false => Some(tr!("left out: %{a}", a = silent)),
+    }
+}
+
+/// What stands beside a colour bar: what its values are and, where that is not the plain one, by which scale.
+pub fn bar_title(values: &str, scale: ColorScale) -> String {
+    if scale == ColorScale::Linear { values.to_owned() } else { format!("{values} ({})", tr!(scale.name())) }
+}
+
+/// The number under the pointer and, where that pixel has the colour of another cell, that one's.
+pub fn with_drawn(number: String, drawn: Option<String>) -> String {
+    match drawn {
+        Some(drawn) => tr!("%{a}\nthis pixel's colour, the largest under it: %{b}", a = number, b = drawn),
+        None => number,
     }
 }
 

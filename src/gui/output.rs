@@ -9,9 +9,10 @@ use super::action::Action;
 use super::answers;
 use super::file_dialog::{Field, path_row};
 use super::lang::tr;
+use super::marks;
 use super::ranking;
 use crate::engine::{Progress, Ran};
-use crate::figure::{Tint, paint, printable};
+use crate::figure::{Ground, Tint, paint, printable};
 use crate::lab::NearestOutcome;
 use crate::metrics::{HiddenChange, cosine, hidden_change};
 use crate::run::{ColorMap, ColorScale, Run};
@@ -26,7 +27,7 @@ pub struct Output {
 
 struct ChangeMap {
     of: Arc<Run>,
-    colors: ColorMap,
+    colors: (ColorMap, Ground),
     change: HiddenChange,
     greatest: f32,
     texture: TextureHandle,
@@ -63,16 +64,18 @@ impl Output {
     }
 
     fn show_map(&mut self, ui: &mut Ui, ran: &Ran, colors: ColorMap) {
-        let known = self.map.as_ref().is_some_and(|map| Arc::ptr_eq(&map.of, &ran.run) && map.colors == colors);
+        let ground = marks::ground(ui);
+        let known =
+            self.map.as_ref().is_some_and(|map| Arc::ptr_eq(&map.of, &ran.run) && map.colors == (colors, ground));
         if !known {
             self.map = hidden_change(&ran.plain, &ran.run).map(|change| {
                 let finite = change.relative.iter().copied().filter(|change| change.is_finite());
                 let greatest = finite.fold(0.0, f32::max);
-                let tint = Tint::new(colors, greatest.max(f32::MIN_POSITIVE), ColorScale::Linear);
-                let cells = paint(change.relative.view(), &tint, 4096);
+                let tint = Tint::new(colors, greatest.max(f32::MIN_POSITIVE), ColorScale::Linear).on(ground);
+                let cells = paint(change.relative.view(), &tint, [4096; 2]);
                 let image = ColorImage::from_rgb([cells.width, cells.height], &cells.rgb);
                 let texture = ui.ctx().load_texture("change of the hidden state", image, TextureOptions::NEAREST);
-                ChangeMap { of: ran.run.clone(), colors, change, greatest, texture }
+                ChangeMap { of: ran.run.clone(), colors: (colors, ground), change, greatest, texture }
             });
         }
         let Some(map) = &self.map else { return };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use egui::{Align2, Color32, FontId, Rect, ScrollArea, Sense, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2};
+use ndarray::{ArrayView1, Axis};
 
 use super::action::Action;
 use super::lang::tr;
@@ -11,7 +12,7 @@ use super::notes::{reading_notes, view_name};
 use super::pins::Pin;
 use super::read_map::ReadMap;
 use super::words::{Word, runs_leftward};
-use crate::figure::Tint;
+use crate::figure::{Rgb, Tint};
 use crate::run::{Reading, Role, Run, Segment, Segments, ViewSpec};
 
 /// The view with what it remembers between frames.
@@ -28,6 +29,7 @@ struct Colored {
     sentence: String,
     /// One value a column.
     values: Vec<f32>,
+    colors: Vec<Rgb>,
     tint: Tint,
 }
 
@@ -36,8 +38,9 @@ impl Prose {
         // All of the text is shown, whatever part of the map is: what is hidden there has no weight here.
         let reading = Reading { segments: Segments::All, ..view.reading };
         let whole = ViewSpec { reading, ..view.clone() };
-        if self.read.as_ref().is_none_or(|(of, read)| *of != whole || !read.is_of(run, &whole)) {
-            self.read = ReadMap::of(run, &whole).map(|read| (whole.clone(), read));
+        let ground = marks::ground(ui);
+        if self.read.as_ref().is_none_or(|(of, read)| *of != whole || !read.is_of(run, &whole, ground)) {
+            self.read = ReadMap::of(run, &whole, ground).map(|read| (whole.clone(), read));
         }
         let Some((_, read)) = &self.read else { return };
         let colored = colored(read, &run.as_drawn(&whole), pin);
@@ -82,11 +85,21 @@ fn colored(read: &ReadMap, view: &ViewSpec, pin: Option<&Pin>) -> Colored {
             )
         }
     };
-    let most = values.iter().copied().filter(|value| value.is_finite()).fold(f32::MIN_POSITIVE, f32::max);
-    // A pinned token's colours are those of the map.
-    let upper = if row.is_some() || column.is_some() { read.tint.upper() } else { most };
-    let tint = Tint::new(view.colors, upper, view.scale).over(&values);
-    Colored { sentence, values, tint }
+    // A pinned token's colours are those of the map; means have their own.
+    let tint = if row.is_some() || column.is_some() {
+        read.tint.clone()
+    } else {
+        let most = values.iter().copied().filter(|value| value.is_finite()).fold(f32::MIN_POSITIVE, f32::max);
+        Tint::new(view.colors, most, view.scale).over(&[ArrayView1::from(&values).insert_axis(Axis(0))]).on(read.ground)
+    };
+    // Of a key's column, each value stands in a row of its own.
+    let row_of = |at: usize| match (row, column) {
+        (Some(row), _) => row,
+        (None, Some(_)) => at,
+        (None, None) => 0,
+    };
+    let colors = values.iter().enumerate().map(|(at, value)| tint.at(row_of(at), *value)).collect();
+    Colored { sentence, values, colors, tint }
 }
 
 /// A colour bar that lies on its side.
@@ -174,7 +187,7 @@ fn paragraph(
         let is_pinned = row.is_some_and(|row| read.frame.rows[row] == *unit) || column == Some(at);
         response.widget_info(|| WidgetInfo::selected(egui::Role::Button, true, is_pinned, &name));
         if ui.is_rect_visible(rect) {
-            let [r, g, b] = colored.tint.at(value);
+            let [r, g, b] = colored.colors.get(at).copied().unwrap_or_else(|| colored.tint.on_bar(0.0));
             ui.painter().rect_filled(rect, 3.0, Color32::from_rgb(r, g, b));
             word.draw(ui.painter(), rect.center(), Align2::CENTER_CENTER, marks::ink_on([r, g, b]));
             if is_pinned {

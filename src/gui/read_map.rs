@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ndarray::Array2;
 
 use super::lang::tr;
-use crate::figure::{Tint, printable, unit_labels};
+use crate::figure::{Ground, Tint, printable, unit_labels};
 use crate::metrics::{Frame, Unit, read_view, upper};
 use crate::run::{Run, ViewSpec};
 
@@ -13,6 +13,7 @@ use crate::run::{Run, ViewSpec};
 pub struct ReadMap {
     run: Arc<Run>,
     view: ViewSpec,
+    pub ground: Ground,
     pub frame: Frame,
     pub rows: Vec<String>,
     pub columns: Vec<String>,
@@ -22,23 +23,24 @@ pub struct ReadMap {
 }
 
 impl ReadMap {
-    pub fn of(run: &Arc<Run>, view: &ViewSpec) -> Option<Self> {
+    pub fn of(run: &Arc<Run>, view: &ViewSpec, ground: Ground) -> Option<Self> {
         let frame = Frame::of(&run.input, view.reading);
         let map = read_view(run, &frame, view).ok()?;
         let upper = upper(&run.attention, &frame, view, map.view());
         Some(Self {
             rows: unit_labels(&run.input, &frame.rows),
             columns: unit_labels(&run.input, &frame.columns),
-            tint: Tint::new(view.colors, upper, view.scale).over(map.iter()),
+            tint: Tint::new(view.colors, upper, view.scale).over(&[map.view()]).on(ground),
             map: map.into_owned(),
             run: run.clone(),
             view: view.clone(),
+            ground,
             frame,
         })
     }
 
-    pub fn is_of(&self, run: &Arc<Run>, view: &ViewSpec) -> bool {
-        Arc::ptr_eq(&self.run, run) && self.view == *view
+    pub fn is_of(&self, run: &Arc<Run>, view: &ViewSpec, ground: Ground) -> bool {
+        Arc::ptr_eq(&self.run, run) && self.view == *view && self.ground == ground
     }
 
     /// “it → animal: 0.1234”

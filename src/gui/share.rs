@@ -95,7 +95,7 @@ pub fn command(run: &Run, view: &ViewSpec) -> String {
     if view.colors != ColorMap::default() {
         option("colors", view.colors.name());
     }
-    if view.range != MapRange::Head {
+    if view.range != MapRange::Head && !view.scale.is_relative() {
         option("range", &view.range.to_string());
     }
     if let Some(crop) = view.crop {

@@ -6,7 +6,7 @@ use egui::{Color32, ColorImage, Context, Rect, TextureHandle, TextureOptions, Ui
 use rayon::prelude::*;
 
 use super::marks;
-use crate::figure::{Tint, paint_attention};
+use crate::figure::{Ground, Tint, paint_attention};
 use crate::metrics::{Frame, upper};
 use crate::run::{HeadId, MapRange, Run, ViewSpec};
 
@@ -18,6 +18,7 @@ pub struct ThumbnailsKey {
     view: ViewSpec,
     /// The longest side of a thumbnail in pixels.
     tile: usize,
+    ground: Ground,
 }
 
 impl std::fmt::Debug for ThumbnailsKey {
@@ -28,7 +29,8 @@ impl std::fmt::Debug for ThumbnailsKey {
 
 impl PartialEq for ThumbnailsKey {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.run, &other.run) && (&self.view, self.tile) == (&other.view, other.tile)
+        Arc::ptr_eq(&self.run, &other.run)
+            && (&self.view, self.tile, self.ground) == (&other.view, other.tile, other.ground)
     }
 }
 
@@ -50,7 +52,7 @@ impl Thumbnails {
         let maps = &run.attention;
         let most = ui.input(|input| input.max_texture_side) / maps.heads().max(maps.layers()).max(1);
         let tile = tile_pixels(side, maps.tokens()).min(most.max(1));
-        let key = ThumbnailsKey { run: run.clone(), view, tile };
+        let key = ThumbnailsKey { run: run.clone(), view, tile, ground: marks::ground(ui) };
         let known = self.painted.as_ref().is_some_and(|(painted, _)| *painted == key);
         let wanted = (!known && !self.under_way).then_some(key);
         self.under_way |= wanted.is_some();
@@ -117,8 +119,8 @@ pub fn paint(key: &ThumbnailsKey) -> ColorImage {
             let map = frame.read(maps.head(id).ok()?);
             let view = ViewSpec { head: id, ..key.view.clone() };
             let top = tops[id.layer].unwrap_or_else(|| upper(maps, &frame, &view, map.view()));
-            let tint = Tint::new(view.colors, top, view.scale);
-            Some((id, paint_attention(map.view(), &tint, key.tile)))
+            let tint = Tint::new(view.colors, top, view.scale).over(&[map.view()]).on(key.ground);
+            Some((id, paint_attention(map.view(), &tint, [key.tile; 2])))
         })
         .collect();
     let mut image = ColorImage::filled([heads * width, layers * height], Color32::TRANSPARENT);

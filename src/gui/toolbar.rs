@@ -44,9 +44,12 @@ impl HeadlightApp {
                 ColorMap::ALL,
                 ColorMap::name,
             );
-            let help = tr!("How colours follow weights: by the root or the logarithm, small weights show");
+            let help = tr!(
+                "How colours follow weights: by the root, the logarithm, by row or by percentile, small weights show"
+            );
             choice(ui, tr!("Colour scale"), help, &mut self.view.scale, ColorScale::ALL, |scale| tr!(scale.name()));
-            choose_range(ui, &mut self.view.range);
+            // By row and by percentile, the map itself sets the upper end.
+            ui.add_enabled_ui(!self.view.scale.is_relative(), |ui| choose_range(ui, &mut self.view.range));
         });
         ui.horizontal(|ui| {
             for command in [Command::WholeMap, Command::Compare, Command::Export] {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use egui::{ColorImage, Pos2, Rect, Response, TextureHandle, TextureId, TextureOptions, Ui, Vec2, pos2, vec2};
 
-use crate::figure::Cells;
+use crate::figure::{Cells, Most};
 
 /// The part of a matrix that is in view, of 0 to 1 along both sides.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,8 +69,8 @@ fn part(from: f32, to: f32, count: usize) -> Range<usize> {
 /// The texture that a matrix's cells are painted on.
 #[derive(Default)]
 pub struct Canvas {
-    /// The most pixels along a side that it was painted with.
-    painted: Option<usize>,
+    /// The most pixels along each side that it was painted with.
+    painted: Option<Most>,
     texture: Option<TextureHandle>,
 }
 
@@ -80,8 +80,8 @@ impl Canvas {
         self.painted = None;
     }
 
-    /// The texture with at most so many pixels along a side, painted if it is not yet.
-    pub fn texture(&mut self, ui: &Ui, most: usize, paint: impl FnOnce(usize) -> Cells) -> TextureId {
+    /// The texture with at most so many pixels along each side, painted if it is not yet.
+    pub fn texture(&mut self, ui: &Ui, most: Most, paint: impl FnOnce(Most) -> Cells) -> TextureId {
         if self.painted != Some(most) {
             let cells = paint(most);
             let image = ColorImage::from_rgb([cells.width, cells.height], &cells.rgb);
@@ -95,12 +95,18 @@ impl Canvas {
     }
 }
 
-/// How many pixels along a side a matrix of so many cells is painted with, where it takes `side` points of the screen.
-pub fn pixels(ui: &Ui, side: f32, zoom: Zoom, cells: usize) -> usize {
-    // In steps, so that resizing and zooming do not paint anew for each pixel; beyond 4096 cells along a side, or what the
-    // graphics card takes, neighbours are pooled at any zoom.
-    let pixels = side * ui.pixels_per_point() * zoom.factor();
+/// How many pixels along each side a matrix of so many rows and columns is painted with, where it takes `plot` points of
+/// the screen: never more than the screen has for it, or some cells would fall between them.
+pub fn pixels(ui: &Ui, plot: Vec2, zoom: Zoom, [rows, columns]: [usize; 2]) -> Most {
+    // Beyond 4096 cells along a side, or what the graphics card takes, neighbours are pooled at any zoom.
     let limit = ui.input(|input| input.max_texture_side).clamp(128, 4096);
-    let most = ((pixels / 128.0) as usize * 128).clamp(128, limit);
-    if most >= cells { usize::MAX } else { most }
+    let along = |side: f32, cells: usize| {
+        let pixels = (side * ui.pixels_per_point() * zoom.factor()) as usize;
+        // In steps once it is zoomed, so that the wheel does not paint anew for each pixel.
+        let pixels = if zoom.is_whole() || pixels < STEP { pixels } else { pixels / STEP * STEP };
+        pixels.clamp(1, limit).min(cells)
+    };
+    [along(plot.y, rows), along(plot.x, columns)]
 }
+
+const STEP: usize = 64;

@@ -127,7 +127,7 @@ impl Segments {
 
 /// How colours follow weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum ColorScale {
     #[default]
     Linear,
@@ -135,10 +135,14 @@ pub enum ColorScale {
     Sqrt,
     /// By the logarithm, over four powers of ten.
     Log,
+    /// Each row divided by its own greatest weight.
+    ByRow,
+    /// By rank among the weights above 0 of the whole map: half of them take the lower half of the colours.
+    Percentile,
 }
 
 impl ColorScale {
-    pub const ALL: [Self; 3] = [Self::Linear, Self::Sqrt, Self::Log];
+    pub const ALL: [Self; 5] = [Self::Linear, Self::Sqrt, Self::Log, Self::ByRow, Self::Percentile];
 
     /// As it is written on the command line.
     pub fn word(self) -> &'static str {
@@ -146,8 +150,16 @@ impl ColorScale {
             Self::Linear => "linear",
             Self::Sqrt => "sqrt",
             Self::Log => "log",
+            Self::ByRow => "by-row",
+            Self::Percentile => "percentile",
         }
     }
+
+    /// The colours' upper end is set by the map itself, so that no range of weights has a part in it.
+    pub fn is_relative(self) -> bool {
+        matches!(self, Self::ByRow | Self::Percentile)
+    }
+
     /// What the lower end of a logarithmic scale is, as a share of the upper end.
     pub const LEAST: f32 = 1e-4;
 
@@ -156,14 +168,17 @@ impl ColorScale {
             Self::Linear => "linear",
             Self::Sqrt => "square root",
             Self::Log => "logarithmic",
+            Self::ByRow => "by row",
+            Self::Percentile => "percentile",
         }
     }
 
-    /// Where a value stands between 0 and `upper`, as a share of the colours.
+    /// Where a value stands between 0 and `upper`, as a share of the colours; by row and by percentile, where it stands
+    /// once it is a share of its row's greatest, or a rank.
     pub fn share(self, value: f32, upper: f32) -> f32 {
         let linear = value / upper;
         match self {
-            Self::Linear => linear,
+            Self::Linear | Self::ByRow | Self::Percentile => linear,
             Self::Sqrt => linear.max(0.0).sqrt(),
             Self::Log if linear <= Self::LEAST => 0.0,
             Self::Log => 1.0 - linear.ln() / Self::LEAST.ln(),
