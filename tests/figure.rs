@@ -131,3 +131,33 @@ fn a_head_that_is_not_there_is_refused() {
     let error = HeatmapFigure::new(&run(), &view).draw().unwrap_err().to_string();
     assert!(error.contains("layers 0 to 1 and heads 0 to 2"), "{error}");
 }
+
+#[test]
+fn what_is_not_finite_has_its_colour_a_legend_and_one_notice() {
+    let magenta = |pixels: &headlight::figure::Pixels| {
+        pixels.rgba.chunks(4).filter(|rgba| rgba[..3] == headlight::figure::NOT_FINITE).count()
+    };
+    let texts = Arc::new(Texts::single("one two three"));
+    let whole = run_of(&model_info(2, 3), &texts);
+    let plain = HeatmapFigure::new(&whole, &ViewSpec::default()).draw().unwrap();
+    assert!(!plain.as_str().contains("NaN") && magenta(&plain.to_pixels(1.0).unwrap()) == 0);
+    for number in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        let mut run = run_of(&model_info(2, 3), &texts);
+        let mut layers: Vec<_> = (0..2).map(|layer| run.attention.layer(layer).unwrap().as_ref().clone()).collect();
+        layers[1][[2, 1, 3]] = number;
+        let layers = layers.into_iter().map(Arc::new).collect();
+        run.attention = headlight::run::AttentionMaps::from_layers(layers).unwrap();
+        let view = ViewSpec { head: HeadId::new(1, 2), ..ViewSpec::default() };
+        let svg = HeatmapFigure::new(&run, &view).draw().unwrap();
+        assert!(svg.as_str().contains("NaN, ±∞"), "the legend");
+        assert!(svg.as_str().contains("first appear in layer 1, head 2: its attention weights"), "the notice");
+        // The plot is about 750 units wide and has 25 cells.
+        let found = magenta(&svg.to_pixels(1.0).unwrap());
+        assert!(found > 10_000, "{number}: {found} pixels");
+        let run = Arc::new(run);
+        let other = ViewSpec { head: HeadId::new(1, 1), ..ViewSpec::default() };
+        let compared = headlight::figure::ComparisonFigure { a: (run.clone(), view), b: (run, other) };
+        let svg = compared.draw().unwrap();
+        assert!(magenta(&svg.to_pixels(1.0).unwrap()) > 4_000 && svg.as_str().matches("NaN, ±∞").count() == 3);
+    }
+}

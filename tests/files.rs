@@ -2,6 +2,8 @@
 //! can bring the program down. `tests/golden/make.py` made the files.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a test may stop at what it did not expect
 
+#[path = "support/program.rs"]
+mod program;
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -214,6 +216,66 @@ fn weights_that_are_no_numbers_are_loaded_with_a_warning_and_the_layer_is_named(
     assert_eq!(model.info().report.not_finite, [name]);
     let notices = run(folder.path()).notices();
     assert!(notices.iter().any(|notice| notice.contains("first appear in layer 1")), "{notices:?}");
+}
+
+/// A copy of a model of two layers with two heads, in which one number of a weight is none.
+fn with_nan(weight: &str, number: usize) -> tempfile::TempDir {
+    let folder = copy(&support::task_model("sequence"));
+    let path = folder.path().join("model.safetensors");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let (size, header) = safetensors::SafeTensors::read_metadata(&bytes).unwrap();
+    let start = 8 + size + header.info(weight).unwrap().data_offsets.0 + 4 * number;
+    bytes[start..start + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    std::fs::write(&path, bytes).unwrap();
+    folder
+}
+
+#[test]
+fn one_notice_names_the_first_layer_head_and_site_of_numbers_that_are_none() {
+    for (weight, number, place) in [
+        ("bert.embeddings.LayerNorm.bias", 3, "in the embeddings, before layer 0"),
+        ("bert.encoder.layer.1.attention.self.query.bias", 9, "in layer 1, head 1: its attention weights"),
+        ("bert.encoder.layer.0.attention.self.key.bias", 2, "in layer 0, head 0: its attention weights"),
+        ("bert.encoder.layer.0.attention.self.value.bias", 9, "in layer 0, head 1: its values"),
+        ("bert.encoder.layer.1.output.LayerNorm.weight", 0, "in layer 1, behind its heads"),
+        ("bert.pooler.dense.bias", 0, "in the pooler"),
+        ("classifier.bias", 0, "in the answer of the task head"),
+    ] {
+        let folder = with_nan(weight, number);
+        let notices = run(folder.path()).notices();
+        let found: Vec<_> = notices.iter().filter(|notice| notice.contains("first appear")).collect();
+        assert!(found.len() == 1 && found[0].contains(place), "{weight}: {notices:?}");
+    }
+    assert!(run(&support::task_model("sequence")).notices().is_empty());
+}
+
+#[test]
+fn tables_have_null_or_an_empty_cell_for_numbers_that_are_none() {
+    let folder = with_nan("bert.encoder.layer.1.attention.self.query.bias", 9);
+    let (model, out) = (folder.path().display().to_string(), tempfile::tempdir().unwrap());
+    let texts = out.path().join("texts.txt");
+    std::fs::write(&texts, "the cat sat\tthe dog ran\nthe dog sat\tthe cat\n").unwrap();
+    for by in ["loo", "gradient"] {
+        for ending in ["json", "csv"] {
+            let table = out.path().join(format!("{by}.{ending}"));
+            let (texts, path) = (texts.display().to_string(), table.display().to_string());
+            let words =
+                ["rank", "--model", &model, "--texts", &texts, "--target", "similarity", "--by", by, "--out", &path];
+            program::success(&words);
+            let text = std::fs::read_to_string(&table).unwrap();
+            assert!(!text.contains("NaN") && !text.contains("inf"), "{by}: {text}");
+            if ending == "json" {
+                let table: serde_json::Value = serde_json::from_str(&text).unwrap();
+                let key = if by == "loo" { "effect" } else { "importance" };
+                let heads = table["heads"].as_array().unwrap();
+                assert!(heads.len() == 4 && heads.iter().any(|head| head[key].is_null()), "{by}: {text}");
+            } else {
+                let columns = text.lines().next().unwrap().matches(',').count();
+                assert!(text.lines().all(|line| line.matches(',').count() == columns), "{by}: {text}");
+                assert!(text.lines().any(|line| line.ends_with(",,") || line.ends_with(",")), "{by}: {text}");
+            }
+        }
+    }
 }
 
 #[test]

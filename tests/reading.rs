@@ -127,3 +127,60 @@ fn texts_with_other_tokens_are_compared_by_the_words_that_both_have() {
     let nothing = Comparison::of((&run("x"), &view(0)), (&run("y"), &view(0))).unwrap();
     assert_eq!(nothing.rows.len(), 2, "markers are shared");
 }
+
+#[test]
+fn measures_are_defined_where_weights_are_not_finite() {
+    for number in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        let texts = Arc::new(Texts::single("a b c d"));
+        let whole = run_of(&model_info(1, 2), &texts);
+        let with = |rows: std::ops::Range<usize>| {
+            let mut weights = whole.attention.layer(0).unwrap().as_ref().clone();
+            rows.for_each(|row| weights[[0, row, 2]] = number);
+            let mut run = whole.clone();
+            run.attention = headlight::run::AttentionMaps::from_layers(vec![Arc::new(weights)]).unwrap();
+            run
+        };
+        let (one, all) = (with(3..4), with(0..6));
+        let map = |run: &Run, head| run.attention.head(HeadId::new(0, head)).unwrap().to_owned();
+        for metric in HeadMetric::ALL {
+            // A row that is not finite is left out of the mean, which is over the others.
+            let found = metric.of(map(&one, 0).view(), &one.input);
+            let five: f32 = (0..6)
+                .filter(|row| *row != 3)
+                .map(|row| {
+                    let mut alone = map(&whole, 0) * 0.0;
+                    alone.row_mut(row).assign(&map(&whole, 0).row(row));
+                    metric.of(alone.view(), &whole.input) * 6.0 / 5.0
+                })
+                .sum();
+            assert!((found - five).abs() < 1e-5, "{}: {found} {five}", metric.name());
+            assert!(metric.of(map(&all, 0).view(), &all.input).is_nan(), "{}: nothing is known", metric.name());
+        }
+        let distance =
+            |a: &Run, b: &Run| headlight::metrics::jensen_shannon(map(a, 0).view(), map(b, 0).view()).unwrap();
+        assert!((distance(&one, &whole) - std::f32::consts::LN_2 / 6.0).abs() < 1e-6);
+        assert_eq!((distance(&one, &one), distance(&all, &all)), (0.0, 0.0));
+        assert!((distance(&whole, &all) - std::f32::consts::LN_2).abs() < 1e-6);
+
+        let view = ViewSpec { head: HeadId::new(0, 0), ..ViewSpec::default() };
+        let frame = Frame::of(&one.input, view.reading);
+        assert_eq!(upper(&one.attention, &frame, &view, map(&one, 0).view()), whole_upper(&map(&one, 0)));
+        for pooled in ["mean:0.0,0.1", "max:0.0,0.1", "max:0.1,0.0"] {
+            let view = ViewSpec { pooled: Some(pooled.parse().unwrap()), ..view.clone() };
+            let shown = read_view(&one.attention, &frame, &view).unwrap();
+            // The greater of −∞ and a number is that number.
+            let hidden = number == f32::NEG_INFINITY && pooled.starts_with("max");
+            assert_eq!(shown[[3, 2]].is_finite(), hidden, "{pooled} of {number}");
+        }
+        // What is divided by a sum that is no number is none.
+        let reading = Reading { specials: Specials::Renormalise, ..Reading::default() };
+        let shown = Frame::of(&one.input, reading).read(one.attention.head(HeadId::new(0, 0)).unwrap()).into_owned();
+        assert!(shown.row(2).iter().all(|weight| weight.is_nan()) && shown.row(1).iter().all(|weight| *weight > 0.0));
+        let found = Comparison::of((&one, &view), (&whole, &view)).unwrap();
+        assert!(found.total().unwrap().is_finite() && found.greatest() == 0.0);
+    }
+}
+
+fn whole_upper(map: &ndarray::Array2<f32>) -> f32 {
+    map.iter().copied().filter(|weight| weight.is_finite()).fold(0.0, f32::max)
+}

@@ -20,10 +20,10 @@ pub struct HeatmapArgs {
     #[command(flatten)]
     input: InputArgs,
     /// The head to draw, written layer.head, both counted from 0.
-    #[arg(long, value_name = "LAYER.HEAD", required_unless_present_any = ["all", "pool"], requires = "out")]
+    #[arg(long, value_name = "LAYER.HEAD", required_unless_present_any = ["all", "pool"], requires = "out", allow_hyphen_values = true)]
     head: Option<HeadId>,
     /// Draw several heads as one, their mean or the greatest of their weights: mean:0.1,3.4 or max:0.1,3.4.
-    #[arg(long, value_name = "POOLED", conflicts_with_all = ["head", "all"], requires = "out")]
+    #[arg(long, value_name = "POOLED", conflicts_with_all = ["head", "all"], requires = "out", allow_hyphen_values = true)]
     pool: Option<Pooled>,
     /// The picture to write; its ending says what kind: .png or .svg. - is standard output.
     #[arg(long, value_name = "FILE", conflicts_with = "all")]
@@ -38,28 +38,28 @@ pub struct HeatmapArgs {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["head", "out"])]
     out_dir: Option<PathBuf>,
     /// YlGnBu, viridis, magma, cividis or greys.
-    #[arg(long, value_name = "MAP", default_value = "YlGnBu")]
+    #[arg(long, value_name = "MAP", default_value = "YlGnBu", allow_hyphen_values = true)]
     colors: ColorMap,
     /// What the colours' upper end stands for: the largest weight of the head, its layer or all heads, 1 (unit), or a weight.
-    #[arg(long, value_name = "head|layer|all|unit|WEIGHT", default_value = "head")]
+    #[arg(long, value_name = "head|layer|all|unit|WEIGHT", default_value = "head", allow_hyphen_values = true)]
     range: MapRange,
     /// How colours follow weights.
-    #[arg(long, value_name = "linear|sqrt|log", default_value = "linear")]
+    #[arg(long, value_name = "linear|sqrt|log", default_value = "linear", allow_hyphen_values = true)]
     scale: ColorScale,
     /// Rows and columns are pieces, or words: weights to the pieces of a word add up, those from them are averaged.
-    #[arg(long, value_name = "pieces|words", default_value = "pieces")]
+    #[arg(long, value_name = "pieces|words", default_value = "pieces", allow_hyphen_values = true)]
     units: Units,
     /// Special tokens such as [CLS]: show them, hide them, or hide them and divide each row by what is left.
-    #[arg(long, value_name = "show|hide|renormalise", default_value = "show")]
+    #[arg(long, value_name = "show|hide|renormalise", default_value = "show", allow_hyphen_values = true)]
     special: Specials,
     /// Of a pair, only the queries of one text and the keys of one.
-    #[arg(long, value_name = "all|a-to-a|a-to-b|b-to-a|b-to-b", default_value = "all")]
+    #[arg(long, value_name = "all|a-to-a|a-to-b|b-to-a|b-to-b", default_value = "all", allow_hyphen_values = true)]
     segments: Segments,
     /// Draw only these queries (rows): first..end, counted from 0.
-    #[arg(long, value_name = "FIRST..END")]
+    #[arg(long, value_name = "FIRST..END", allow_hyphen_values = true)]
     queries: Option<TokenRange>,
     /// Draw only these keys (columns): first..end, counted from 0.
-    #[arg(long, value_name = "FIRST..END")]
+    #[arg(long, value_name = "FIRST..END", allow_hyphen_values = true)]
     keys: Option<TokenRange>,
     /// Pixels an inch; the picture is 10 × 8 inches.
     #[arg(long, value_name = "DPI", default_value = "200", value_parser = clap::value_parser!(u16).range(20..=1200))]

@@ -17,7 +17,7 @@ use crate::session::Session;
 #[derive(Debug, Args)]
 pub struct ModelArgs {
     /// A model's folder, or the name of one that `headlight models` lists.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", allow_hyphen_values = true)]
     pub model: Option<PathBuf>,
 }
 
@@ -52,13 +52,13 @@ pub fn read_session(path: &Path) -> Result<Session> {
 #[derive(Debug, Args)]
 pub struct InputArgs {
     /// The sentence.
-    #[arg(long, value_name = "SENTENCE", required_unless_present_any = ["ids", "session"])]
+    #[arg(long, value_name = "SENTENCE", required_unless_present_any = ["ids", "session"], allow_hyphen_values = true)]
     pub text: Option<String>,
     /// A second sentence, which makes a pair: [CLS] A [SEP] B [SEP].
-    #[arg(long, value_name = "SENTENCE", requires = "text")]
+    #[arg(long, value_name = "SENTENCE", requires = "text", allow_hyphen_values = true)]
     pub text_b: Option<String>,
     /// Token numbers instead of text, special tokens included; no tokenizer is needed.
-    #[arg(long, value_name = "NUMBERS", conflicts_with_all = ["text", "text_b"])]
+    #[arg(long, value_name = "NUMBERS", conflicts_with_all = ["text", "text_b"], allow_hyphen_values = true)]
     pub ids: Option<String>,
     /// Take texts, masks, edits and the model from a session that was saved in the window; - is standard input.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "text_b", "ids"])]
@@ -67,10 +67,10 @@ pub struct InputArgs {
     #[arg(skip)]
     session_read: OnceLock<Session>,
     /// Do something to heads: HEAD=NAME, as in 3.4=zero, 5.*=uniform or 2.1=cut:4>7. May be given several times.
-    #[arg(long = "edit", value_name = "HEAD=NAME")]
+    #[arg(long = "edit", value_name = "HEAD=NAME", allow_hyphen_values = true)]
     pub edits: Vec<Edit>,
     /// Let the model read its mask in the place of this token, counted from 0. May be given several times.
-    #[arg(long = "mask", value_name = "TOKEN")]
+    #[arg(long = "mask", value_name = "TOKEN", allow_hyphen_values = true)]
     pub masked: Vec<usize>,
 }
 

@@ -24,7 +24,7 @@ enum Command {
         /// OWNER/NAME, or NAME alone, as in bert-base-uncased.
         name: String,
         /// A branch, tag or commit.
-        #[arg(long, value_name = "REVISION")]
+        #[arg(long, value_name = "REVISION", allow_hyphen_values = true)]
         revision: Option<String>,
     },
 }

@@ -15,7 +15,7 @@ pub struct PruneArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// The heads to remove, with commas between: 0.1,3.4; 3.* is a whole layer, *.4 a column.
-    #[arg(long, value_name = "HEADS", value_delimiter = ',', required = true)]
+    #[arg(long, value_name = "HEADS", value_delimiter = ',', required = true, allow_hyphen_values = true)]
     heads: Vec<HeadPattern>,
     /// The folder to write. It must not be there yet.
     #[arg(long, value_name = "DIR")]

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::input::ModelArgs;
 use super::texts::TextsArgs;
-use super::{note, output, progress};
+use super::{cell, note, output, progress};
 use crate::lab::{GradientImportance, Importance, LeaveOneOut, Sensitivity};
 use crate::run::HeadId;
 
@@ -84,7 +84,7 @@ fn gradient_json(found: &Sensitivity, model: &str) -> Result<String> {
 fn gradient_csv(found: &Sensitivity) -> String {
     let mut table = "head,layer,index,importance,gradient\n".to_owned();
     for (head, raw, scaled) in found.ranked() {
-        table.push_str(&format!("{head},{},{},{scaled},{raw}\n", head.layer, head.head));
+        table.push_str(&format!("{head},{},{},{},{}\n", head.layer, head.head, cell(scaled), cell(raw)));
     }
     table
 }
@@ -114,8 +114,8 @@ fn as_json(importance: &Importance, model: &str) -> Result<String> {
 fn as_csv(importance: &Importance) -> String {
     let mut table = "head,layer,index,effect,low,high\n".to_owned();
     for (head, effect, half) in importance.ranked() {
-        let ends = half.map_or(",".to_owned(), |half| format!("{},{}", effect - half, effect + half));
-        table.push_str(&format!("{head},{},{},{effect},{ends}\n", head.layer, head.head));
+        let ends = half.map_or(",".to_owned(), |half| format!("{},{}", cell(effect - half), cell(effect + half)));
+        table.push_str(&format!("{head},{},{},{},{ends}\n", head.layer, head.head, cell(effect)));
     }
     table
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::input::ModelArgs;
 use super::texts::TextsArgs;
-use super::{complain, output, print, progress};
+use super::{cell, complain, output, print, progress};
 use crate::figure::{CurvesFigure, Line};
 use crate::lab::{Curve, PruningCurve, PruningCurveOutcome};
 
@@ -97,7 +97,7 @@ fn as_csv(curves: &[Curve]) -> String {
     let names: Vec<&str> = curves.iter().map(|curve| curve.name.as_str()).collect();
     let mut table = format!("heads_off,{}\n", names.join(","));
     for off in 0..curves.first().map_or(0, |curve| curve.values.len()) {
-        let values: Vec<String> = curves.iter().map(|curve| curve.values[off].to_string()).collect();
+        let values: Vec<String> = curves.iter().map(|curve| cell(curve.values[off])).collect();
         table.push_str(&format!("{off},{}\n", values.join(",")));
     }
     table

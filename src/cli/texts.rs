@@ -18,7 +18,7 @@ pub struct TextsArgs {
     texts: PathBuf,
     /// What the effect is found on: self (a text's vector beside its plain one), similarity (of a pair), class:NAME,
     /// word:POS=PIECE (where token POS is masked), loss or accuracy.
-    #[arg(long, default_value = "self")]
+    #[arg(long, default_value = "self", allow_hyphen_values = true)]
     pub target: Target,
 }
 

@@ -11,16 +11,16 @@ use crate::run::{Texts, one_line};
 #[derive(Debug, Args)]
 pub struct WindowArgs {
     /// Open the window with this sentence.
-    #[arg(long, value_name = "SENTENCE")]
+    #[arg(long, value_name = "SENTENCE", allow_hyphen_values = true)]
     text: Option<String>,
     /// Open the window with this second sentence, which makes a pair.
-    #[arg(long, value_name = "SENTENCE", requires = "text")]
+    #[arg(long, value_name = "SENTENCE", requires = "text", allow_hyphen_values = true)]
     text_b: Option<String>,
     /// Go on with a session that was saved in the window; - is standard input.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "model"])]
     session: Option<PathBuf>,
     /// A model's folder, or the name of one that `headlight models` lists.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", allow_hyphen_values = true)]
     model: Option<PathBuf>,
     /// Light or dark; otherwise as the system is.
     #[arg(long, value_enum)]

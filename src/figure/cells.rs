@@ -17,8 +17,11 @@ pub struct Cells {
 /// it.
 pub const NOTHING: [u8; 3] = [160, 150, 150];
 
+/// The colour of a number that is infinite or none (NaN). No colour map comes near it.
+pub const NOT_FINITE: [u8; 3] = [255, 0, 220];
+
 /// Paints a map. One with more than `most` cells along a side is pooled by the value farthest from 0, so that a thin line
-/// stays visible.
+/// stays visible; a number that is not finite is never pooled away.
 pub fn paint(map: ArrayView2<'_, f32>, tint: &Tint, most: usize) -> Cells {
     let (rows, columns) = map.dim();
     let (height, width) = (rows.min(most), columns.min(most));
@@ -33,7 +36,7 @@ pub fn paint(map: ArrayView2<'_, f32>, tint: &Tint, most: usize) -> Cells {
         for row in block(y, height, rows) {
             for (column, value) in map.row(row).iter().enumerate() {
                 let x = column * width / columns;
-                if value.abs() > pooled[x].abs() {
+                if !value.is_finite() || value.abs() > pooled[x].abs() {
                     pooled[x] = *value;
                 }
             }
@@ -85,6 +88,26 @@ mod tests {
             assert_eq!(bright.len(), 1, "{query} → {key}");
             let (y, x) = (bright[0] / 64, bright[0] % 64);
             assert!(y.abs_diff(query * 64 / 300) <= 1 && x.abs_diff(key * 64 / 300) <= 1);
+        }
+    }
+
+    #[test]
+    fn what_is_not_finite_has_a_colour_that_no_map_comes_near_and_is_not_pooled_away() {
+        let apart = |rgb: &[u8; 3]| rgb.iter().zip(NOT_FINITE).any(|(a, b)| a.abs_diff(b) > 60);
+        let maps = ColorMap::ALL.map(|map| Tint::new(map, 1.0, ColorScale::Linear));
+        for tint in maps.iter().chain([&Tint::signed(1.0, ColorScale::Linear)]) {
+            assert!(tint.steps().iter().all(apart) && apart(&NOTHING));
+            for number in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+                assert_eq!(tint.at(number), NOT_FINITE);
+                let mut map = Array2::from_elem((300, 300), 0.5);
+                map[[17, 203]] = number;
+                map[[18, 204]] = 0.9;
+                for most in [usize::MAX, 64, 1] {
+                    let cells = paint_attention(map.view(), tint, most);
+                    let found = cells.rgb.chunks(3).filter(|rgb| **rgb == NOT_FINITE).count();
+                    assert_eq!(found, 1, "{number} at {most}");
+                }
+            }
         }
     }
 

@@ -30,7 +30,8 @@ impl ComparisonFigure {
             upper(&run.attention, &side.frame, view, side.map.view())
         };
         let view = &self.a.1;
-        Tint::new(view.colors, top(&self.a, &found.a).max(top(&self.b, &found.b)), view.scale)
+        let upper = top(&self.a, &found.a).max(top(&self.b, &found.b));
+        Tint::new(view.colors, upper, view.scale).over(found.a.map.iter().chain(&found.b.map))
     }
 
     /// Labels of rows and of columns, of A, B and their difference.
@@ -50,7 +51,7 @@ impl ComparisonFigure {
     pub fn difference(&self, found: &Comparison) -> Tint {
         // What two passes of the same text differ by is no difference.
         let greatest = found.greatest();
-        Tint::signed(if greatest < 1e-5 { 1.0 } else { greatest }, self.a.1.scale)
+        Tint::signed(if greatest < 1e-5 { 1.0 } else { greatest }, self.a.1.scale).over(&found.difference)
     }
 
     /// Draws the figure.
@@ -118,6 +119,9 @@ impl ComparisonFigure {
         let reading = reading_notes(&self.a.1);
         if !reading.is_empty() {
             notes.push(reading.join("; "));
+        }
+        for (name, (run, _)) in [("A", &self.a), ("B", &self.b)] {
+            notes.extend(run.not_finite_notice().map(|notice| format!("{name}: {notice}")));
         }
         if !found.same_tokens {
             let (of_a, of_b) = found.left_out();

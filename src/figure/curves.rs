@@ -98,10 +98,16 @@ impl CurvesFigure {
         for (number, line) in self.lines.iter().enumerate() {
             let style = ShapeStyle::from(COLORS[number % COLORS.len()]).stroke_width(2);
             let (dash, gap) = DASHES[number % DASHES.len()];
-            let points = line.values.iter().enumerate().map(|(at, value)| (at, *value));
+            let points = line.values.iter().enumerate().filter(|(_, value)| value.is_finite());
+            let points = points.map(|(at, value)| (at, *value));
+            let left_out = line.values.iter().filter(|value| !value.is_finite()).count();
+            let name = match left_out {
+                0 => line.name.clone(),
+                count => format!("{} ({count} values are not finite)", line.name),
+            };
             chart
                 .draw_series(DashedLineSeries::new(points, dash, gap, style))?
-                .label(text(&line.name))
+                .label(text(&name))
                 .legend(move |(x, y)| DashedPathElement::new(vec![(x, y), (x + 30, y)], dash, gap, style));
         }
         if let Some((at, meaning)) = &self.mark {

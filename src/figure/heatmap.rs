@@ -42,7 +42,7 @@ impl<'a> HeatmapFigure<'a> {
         let frame = Frame::of(&self.run.input, self.view.reading);
         let map = read_view(&self.run.attention, &frame, self.view)?;
         let upper = upper(&self.run.attention, &frame, self.view, map.view());
-        let tint = Tint::new(self.view.colors, upper, self.view.scale);
+        let tint = Tint::new(self.view.colors, upper, self.view.scale).over(map.iter());
         let crop = self.crop(&frame)?;
         let labels = [
             unit_labels(&self.run.input, &frame.rows[crop.queries.range()]),
@@ -78,6 +78,7 @@ impl<'a> HeatmapFigure<'a> {
         let mut maps = self.view.heads().iter().map(|head| self.run.attention.head(*head));
         let dead = maps.any(|map| map.is_ok_and(|map| map.rows().into_iter().any(|row| row.sum() == 0.0)));
         let dead = dead.then(|| "grey rows attend to nothing: all their edges are cut".to_owned());
+        let lacking = self.run.not_finite_notice();
         let part = self.view.crop.map(|crop| {
             format!("queries {} and keys {} of {} tokens", crop.queries, crop.keys, self.run.attention.tokens())
         });
@@ -89,6 +90,7 @@ impl<'a> HeatmapFigure<'a> {
             .chain(edits)
             .chain(reading)
             .chain(dead)
+            .chain(lacking)
             .chain(part)
             .collect();
         Ok(fit(notes, NOTE, self.width as f32 * 0.7)?.0)

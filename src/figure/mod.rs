@@ -15,7 +15,7 @@ mod panel;
 mod render;
 mod tint;
 
-pub use cells::{Cells, NOTHING, paint, paint_attention};
+pub use cells::{Cells, NOT_FINITE, NOTHING, paint, paint_attention};
 pub use colors::{Palette, Rgb};
 pub use comparison::ComparisonFigure;
 pub use curves::{CurvesFigure, Line};

@@ -11,14 +11,17 @@ use resvg::tiny_skia;
 use super::fonts::drawable;
 use super::labels::{every_nth, shorten};
 use super::render::text_widths;
-use super::{Cells, FigureError, Tint, axis, paint, paint_attention};
+use super::{Cells, FigureError, NOT_FINITE, Tint, axis, paint, paint_attention};
 
 pub(super) const NOTE: f32 = 12.0;
 pub(super) const MARGIN: f32 = 18.0;
 const LABEL: f32 = 13.0;
+const SMALL: f32 = 11.0;
 const SMALLEST_LABEL: f32 = 7.0;
 const AXIS: f32 = 14.0;
 const BAR: f32 = 22.0;
+/// Room below the colour bar for what is not finite.
+const LEGEND: f32 = 34.0;
 /// The widest token label, as a share of the panel.
 const LABEL_SHARE: f32 = 0.16;
 pub(super) const INK: RGBColor = RGBColor(30, 30, 30);
@@ -67,7 +70,7 @@ impl<'a> Panel<'a> {
         bar_title: &'a str,
         weights: bool,
     ) -> Result<Self, FigureError> {
-        Ok(Self { map, tint, weights, bar_title, layout: Layout::new(area, labels)? })
+        Ok(Self { map, tint, weights, bar_title, layout: Layout::new(area, labels, tint)? })
     }
 
     /// Labels, titles and ticks.
@@ -90,7 +93,7 @@ impl<'a> Panel<'a> {
 }
 
 impl Layout {
-    fn new(area: Area, [rows, columns]: [Vec<String>; 2]) -> Result<Self, FigureError> {
+    fn new(area: Area, [rows, columns]: [Vec<String>; 2], tint: &Tint) -> Result<Self, FigureError> {
         let Area { width, height, .. } = area;
         let (row_count, column_count) = (rows.len().max(1) as f32, columns.len().max(1) as f32);
         // A first guess of the cells decides the size of the labels, whose width then decides the cells.
@@ -108,7 +111,8 @@ impl Layout {
         let under = if upright { longest_column } else { line };
         let plot_height = height - under - 6.0 - 8.0 - AXIS;
         let plot = Area { x: area.x + left, y: area.y, width: plot_width, height: plot_height };
-        let bar = Area { x: plot.x + plot_width + 30.0, y: area.y, width: BAR, height: plot_height };
+        let legend = if tint.legend().is_some() { LEGEND } else { 0.0 };
+        let bar = Area { x: plot.x + plot_width + 30.0, y: area.y, width: BAR, height: plot_height - legend };
         Ok(Self {
             area,
             plot,
@@ -179,6 +183,12 @@ fn draw_bar<'a>(root: &Root<'a>, layout: &Layout, tint: &Tint) -> Drawn<'a> {
         let line = [((x + width) as i32, at.round() as i32), ((x + width + 5.0) as i32, at.round() as i32)];
         root.draw(&PathElement::new(line.to_vec(), INK))?;
         text(root, &label, (x + width + 9.0, at), LABEL, &INK, HPos::Left, FontTransform::None)?;
+    }
+    if let Some(name) = tint.legend() {
+        let (top, [r, g, b]) = (y + height + LEGEND - BAR, NOT_FINITE);
+        let corners = [(x as i32, top as i32), ((x + width) as i32, (top + BAR) as i32)];
+        root.draw(&Rectangle::new(corners, RGBColor(r, g, b).filled()))?;
+        text(root, name, (x + width + 9.0, top + BAR / 2.0), SMALL, &INK, HPos::Left, FontTransform::None)?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 use plotters::coord::ranged1d::{BoldPoints, Ranged};
 
-use super::{Palette, Rgb};
+use super::{NOT_FINITE, Palette, Rgb};
 use crate::run::{ColorMap, ColorScale};
 
 /// Values to colours: which palette, up to which value, by which scale.
@@ -11,17 +11,30 @@ pub struct Tint {
     scale: ColorScale,
     /// The middle of the palette is 0, its ends are −upper and upper.
     signed: bool,
+    /// What is drawn has numbers that are not finite: the legend says so.
+    lacks: bool,
 }
 
 impl Tint {
     /// From 0 to `upper`, which is above 0.
     pub fn new(colors: ColorMap, upper: f32, scale: ColorScale) -> Self {
-        Self { palette: Palette::new(colors), upper, scale, signed: false }
+        Self { palette: Palette::new(colors), upper, scale, signed: false, lacks: false }
     }
 
     /// From −`upper` to `upper`, with 0 in the middle, in colours for differences.
     pub fn signed(upper: f32, scale: ColorScale) -> Self {
-        Self { palette: Palette::diverging(), upper, scale, signed: true }
+        Self { palette: Palette::diverging(), upper, scale, signed: true, lacks: false }
+    }
+
+    /// The same colours for what has these numbers: its legend names those that are not finite, if there are any.
+    pub fn over<'a>(mut self, numbers: impl IntoIterator<Item = &'a f32>) -> Self {
+        self.lacks = self.lacks || numbers.into_iter().any(|number| !number.is_finite());
+        self
+    }
+
+    /// What the colour [`NOT_FINITE`] stands for, where something is drawn in it.
+    pub fn legend(&self) -> Option<&'static str> {
+        self.lacks.then_some("NaN, ±∞")
     }
 
     /// The value at the upper end.
@@ -37,7 +50,11 @@ impl Tint {
         0.5 + 0.5 * self.scale.share(value.abs(), self.upper).min(1.0).copysign(value)
     }
 
+    /// The colour of a value: [`NOT_FINITE`] for one that is infinite or none.
     pub fn at(&self, value: f32) -> Rgb {
+        if !value.is_finite() {
+            return NOT_FINITE;
+        }
         self.palette.at(self.share(value))
     }
 

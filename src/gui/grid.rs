@@ -16,7 +16,7 @@ use super::pins::Pin;
 use super::share::{self, Copied};
 use super::surgery::Surgery;
 use super::thumbnails::Thumbnails;
-use crate::figure::Palette;
+use crate::figure::{NOT_FINITE, Palette};
 use crate::metrics::Frame;
 use crate::run::{ColorMap, HeadId, HeadPattern, Run, ViewSpec};
 
@@ -56,6 +56,8 @@ pub struct Numbers<'a> {
     pub explain: &'a dyn Fn(HeadId) -> String,
     /// The sign of a number matters.
     pub signed: bool,
+    /// More numbers will come: those that are none yet are left open.
+    pub under_way: bool,
 }
 
 impl Shown<'_> {
@@ -91,6 +93,13 @@ impl Grid {
                 .filter(|_| scale.is_none())
                 .map(|held| Ticks::of(held, &Frame::of(&run.input, view.reading)));
             headers(ui, area, cell, shown, actions);
+            let lacks = match shown.numbers {
+                None => self.thumbnails.lacks,
+                Some(numbers) => !numbers.under_way && numbers.values.iter().any(|number| !number.is_finite()),
+            };
+            if lacks {
+                legend(ui, area);
+            }
             for head in HeadId::all(layers, heads) {
                 let corner = origin + vec2(head.head as f32, head.layer as f32) * cell;
                 let rect = Rect::from_min_size(corner, cell - Vec2::splat(GAP));
@@ -100,7 +109,7 @@ impl Grid {
                         ticks.iter().for_each(|ticks| ticks.draw(ui, rect));
                     }
                     Some((numbers, scale)) => {
-                        draw_number(ui, rect, numbers.values[(head.layer, head.head)], numbers.signed, scale);
+                        draw_number(ui, rect, numbers.values[(head.layer, head.head)], numbers, scale);
                     }
                 }
                 let response = thumbnail(ui, rect, head, shown);
@@ -161,23 +170,27 @@ struct EffectScale {
 
 impl EffectScale {
     fn of(effects: &Array2<f32>, colors: ColorMap) -> Self {
-        let most = effects.iter().fold(f32::MIN_POSITIVE, |most, effect| most.max(effect.abs()));
+        let finite = effects.iter().filter(|effect| effect.is_finite());
+        let most = finite.fold(f32::MIN_POSITIVE, |most, effect| most.max(effect.abs()));
         Self { palette: Palette::new(colors), most }
     }
 }
 
 /// A head's number as a colour by its size and, where there is room, in digits.
-fn draw_number(ui: &Ui, rect: Rect, effect: f32, signed: bool, scale: &EffectScale) {
-    if effect.is_nan() {
+fn draw_number(ui: &Ui, rect: Rect, effect: f32, numbers: Numbers<'_>, scale: &EffectScale) {
+    if effect.is_nan() && numbers.under_way {
         // An experiment under way has not come to this layer.
         ui.painter().rect_stroke(rect, 0.0, Stroke::new(1.0, ui.visuals().weak_text_color()), StrokeKind::Inside);
         return;
     }
-    let [r, g, b] = scale.palette.at(effect.abs() / scale.most);
+    let [r, g, b] = match effect.is_finite() {
+        true => scale.palette.at(effect.abs() / scale.most),
+        false => NOT_FINITE,
+    };
     ui.painter().rect_filled(rect, 0.0, Color32::from_rgb(r, g, b));
     if rect.width() >= 34.0 {
         let ink = marks::ink_on([r, g, b]);
-        let text = if signed { format!("{effect:+.3}") } else { format!("{effect:.3}") };
+        let text = if numbers.signed { format!("{effect:+.3}") } else { format!("{effect:.3}") };
         ui.painter().text(rect.center(), Align2::CENTER_CENTER, text, FontId::proportional(11.0), ink);
     }
 }
@@ -254,6 +267,14 @@ fn thumbnail(ui: &Ui, rect: Rect, head: HeadId, shown: &Shown<'_>) -> Response {
         None => String::new(),
     };
     response.on_hover_text(format!("{name}{state}{effect}{moved}"))
+}
+
+/// What the colour of numbers that are not finite says.
+fn legend(ui: &Ui, area: Rect) {
+    let swatch = Rect::from_center_size(area.min + vec2(HEADER + 6.0, 8.0), Vec2::splat(10.0));
+    ui.painter().rect_filled(swatch, 0.0, marks::not_finite());
+    let (at, font) = (swatch.right_center() + vec2(4.0, 0.0), FontId::proportional(12.0));
+    ui.painter().text(at, Align2::LEFT_CENTER, "NaN, ±∞", font, ui.visuals().text_color());
 }
 
 /// The numbers of heads and layers; a right-click on one offers what can be done to the whole column or layer.

@@ -101,7 +101,7 @@ impl InsideView {
             );
             ui.checkbox(&mut self.divides, format!("÷ √{} = {:.3}", by_dimension.len(), product / divisor))
                 .on_hover_text(help);
-            if !beside.is_finite() {
+            if beside.is_infinite() {
                 ui.label(tr!("this edge is cut: it gets no weight"));
             } else if beside.abs() > 1e-4 {
                 ui.label(tr!("%{beside} for the places of the tokens", beside = format!("{:+.3}", beside)));
@@ -207,7 +207,8 @@ fn bar(ui: &Ui, row: Rect, x: f32, width: f32, share: f32, color: Color32) {
 
 /// A vector as a strip of colours, blue below 0 and red above.
 fn strip(ui: &mut Ui, name: &str, values: &[f32]) {
-    let most = values.iter().fold(1e-6, |most: f32, value| most.max(value.abs()));
+    let finite = values.iter().filter(|value| value.is_finite());
+    let most = finite.fold(1e-6, |most: f32, value| most.max(value.abs()));
     let tint = Tint::signed(most, ColorScale::Linear);
     ui.horizontal(|ui| {
         let font = FontId::proportional(13.0);

@@ -90,6 +90,9 @@ impl Lines {
         if drawn.all > drawn.lines.len() {
             notes.push(tr!("the %{a} strongest of %{b} lines", a = drawn.lines.len(), b = drawn.all));
         }
+        if drawn.lines.iter().any(|line| !line.weight.is_finite()) {
+            notes.push(tr!("magenta: weights that are infinite or none").to_owned());
+        }
         if !notes.is_empty() {
             ui.small(notes.join("; "));
         }
@@ -110,7 +113,8 @@ impl Drawn {
         for (head, id) in heads.iter().enumerate() {
             let Ok(map) = run.attention.head(*id) else { continue };
             let map = frame.read(map);
-            let strong = map.indexed_iter().filter(|(_, weight)| **weight >= threshold.max(1e-4));
+            let strong =
+                map.indexed_iter().filter(|(_, weight)| !weight.is_finite() || **weight >= threshold.max(1e-4));
             lines.extend(strong.map(|((row, column), &weight)| Line { row, column, head, weight }));
         }
         let all = lines.len();
@@ -198,8 +202,10 @@ impl Drawn {
             let ends = [start(line.row), end(line.column)];
             let seen = Rect::from_two_pos(ends[0], ends[1]).intersects(clip);
             if alone && seen {
-                let share = (line.weight / self.upper).min(1.0);
-                let color = ink(ui, line.head).gamma_multiply(0.15 + 0.85 * share);
+                let known = line.weight.is_finite();
+                let share = if known { (line.weight / self.upper).min(1.0) } else { 0.5 };
+                let color = if known { ink(ui, line.head) } else { marks::not_finite() };
+                let color = color.gamma_multiply(0.15 + 0.85 * share);
                 ui.painter().line_segment(ends, Stroke::new(0.6 + 3.4 * share, color));
             }
         }

@@ -3,7 +3,7 @@
 use egui::{Align2, Color32, FontId, Painter, Pos2, Rect, Ui, vec2};
 
 use super::words::Word;
-use crate::figure::Rgb;
+use crate::figure::{NOT_FINITE, Rgb};
 
 /// The colour of what is pinned, on maps of any colours.
 pub const PIN: Color32 = Color32::from_rgb(200, 40, 140);
@@ -19,6 +19,12 @@ pub const HEADS: [Color32; 8] = [
     Color32::from_rgb(120, 100, 60),
     Color32::from_rgb(110, 110, 110),
 ];
+
+/// The colour of numbers that are infinite or none.
+pub fn not_finite() -> Color32 {
+    let [r, g, b] = NOT_FINITE;
+    Color32::from_rgb(r, g, b)
+}
 
 /// The colour of what is pinned for letters on the window's own ground.
 pub fn pin_ink(ui: &Ui) -> Color32 {

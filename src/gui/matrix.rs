@@ -316,6 +316,14 @@ fn shown(all: usize, from: f32, to: f32, side: f32, needed: f32) -> impl Iterato
 
 fn draw_bar(ui: &Ui, area: Rect, bar: Rect, tint: &Tint, title: &str) {
     let painter = ui.painter();
+    let mut bar = bar;
+    if let Some(name) = tint.legend() {
+        let swatch = Rect::from_min_max(pos2(bar.left(), bar.bottom() - BAR), bar.max);
+        painter.rect_filled(swatch, 0.0, marks::not_finite());
+        let at = pos2(bar.right() + 7.0, swatch.center().y);
+        marks::beside(painter, at, name, FontId::proportional(FONT - 2.0), ui.visuals().text_color());
+        bar.max.y = swatch.top() - BAR / 2.0;
+    }
     marks::color_bar(painter, bar, |share| {
         let [r, g, b] = tint.on_bar(share);
         Color32::from_rgb(r, g, b)

@@ -66,7 +66,8 @@ impl Output {
         let known = self.map.as_ref().is_some_and(|map| Arc::ptr_eq(&map.of, &ran.run) && map.colors == colors);
         if !known {
             self.map = hidden_change(&ran.plain, &ran.run).map(|change| {
-                let greatest = change.relative.iter().copied().fold(0.0, f32::max);
+                let finite = change.relative.iter().copied().filter(|change| change.is_finite());
+                let greatest = finite.fold(0.0, f32::max);
                 let tint = Tint::new(colors, greatest.max(f32::MIN_POSITIVE), ColorScale::Linear);
                 let cells = paint(change.relative.view(), &tint, 4096);
                 let image = ColorImage::from_rgb([cells.width, cells.height], &cells.rgb);

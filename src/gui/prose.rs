@@ -82,16 +82,17 @@ fn colored(read: &ReadMap, view: &ViewSpec, pin: Option<&Pin>) -> Colored {
             )
         }
     };
-    let most = values.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
+    let most = values.iter().copied().filter(|value| value.is_finite()).fold(f32::MIN_POSITIVE, f32::max);
     // A pinned token's colours are those of the map.
     let upper = if row.is_some() || column.is_some() { read.tint.upper() } else { most };
-    Colored { sentence, values, tint: Tint::new(view.colors, upper, view.scale) }
+    let tint = Tint::new(view.colors, upper, view.scale).over(&values);
+    Colored { sentence, values, tint }
 }
 
 /// A colour bar that lies on its side.
 fn bar(ui: &mut Ui, tint: &Tint) {
     let font = FontId::proportional(12.0);
-    let (area, _) = ui.allocate_exact_size(vec2(240.0, 28.0), Sense::hover());
+    let (area, _) = ui.allocate_exact_size(vec2(320.0, 28.0), Sense::hover());
     let bar = Rect::from_min_size(area.min + vec2(8.0, 0.0), vec2(200.0, 10.0));
     for step in 0..100 {
         let [r, g, b] = tint.on_bar(step as f32 / 99.0);
@@ -101,6 +102,12 @@ fn bar(ui: &mut Ui, tint: &Tint) {
             0.0,
             Color32::from_rgb(r, g, b),
         );
+    }
+    if let Some(name) = tint.legend() {
+        let swatch = Rect::from_min_size(bar.right_top() + vec2(24.0, 0.0), vec2(10.0, 10.0));
+        ui.painter().rect_filled(swatch, 0.0, marks::not_finite());
+        let at = swatch.right_center() + vec2(4.0, 0.0);
+        ui.painter().text(at, Align2::LEFT_CENTER, name, font.clone(), ui.visuals().text_color());
     }
     let mut free = f32::NEG_INFINITY;
     for (share, label) in tint.ticks() {

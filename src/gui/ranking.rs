@@ -45,7 +45,7 @@ impl Ranking {
     }
 
     /// What the numbers are.
-    pub fn describe(&self) -> String {
+    pub fn describe(&self, under_way: bool) -> String {
         let texts = match self.examples().len() {
             1 => String::new(),
             count => tr!(", mean over %{count} texts", count = count),
@@ -54,7 +54,6 @@ impl Ranking {
             Self::LeaveOneOut(found) => {
                 let (mean, deviation) = found.random_head();
                 let target = target_name(&found.spec.target);
-                let under_way = found.effect.iter().any(|effect| effect.is_nan());
                 let so_far = if under_way { tr!(", the layers so far") } else { "" };
                 let (mean, deviation) = (format!("{mean:+.4}"), format!("{deviation:.4}"));
                 let what = match found.spec.target.is_cost() {
@@ -155,7 +154,7 @@ pub fn row(ui: &mut Ui, state: &State<'_>, actions: &mut Vec<Action>) {
         }
         if state.shown {
             let stale = if state.stale { tr!(", of an earlier text") } else { "" };
-            ui.label(RichText::new(format!("{}{stale}", outcome.describe())).weak());
+            ui.label(RichText::new(format!("{}{stale}", outcome.describe(state.running.is_some()))).weak());
         }
     });
 }

@@ -29,7 +29,7 @@ impl ReadMap {
         Some(Self {
             rows: unit_labels(&run.input, &frame.rows),
             columns: unit_labels(&run.input, &frame.columns),
-            tint: Tint::new(view.colors, upper, view.scale),
+            tint: Tint::new(view.colors, upper, view.scale).over(map.iter()),
             map: map.into_owned(),
             run: run.clone(),
             view: view.clone(),

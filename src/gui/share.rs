@@ -52,7 +52,9 @@ pub fn row_as_tsv(run: &Run, view: &ViewSpec, query: usize) -> Result<String, Ru
     let keys: Vec<String> = frame.columns.iter().map(name).collect();
     let query = query.min(map.nrows().saturating_sub(1));
     let Some(row) = frame.rows.get(query) else { return Ok("query\n".to_owned()) };
-    let weights: Vec<String> = map.row(query).iter().map(f32::to_string).collect();
+    // What is no number is an empty cell, as spreadsheets have it.
+    let digits = |weight: &f32| if weight.is_finite() { weight.to_string() } else { String::new() };
+    let weights: Vec<String> = map.row(query).iter().map(digits).collect();
     Ok(format!("query\t{}\n{}\t{}\n", keys.join("\t"), name(row), weights.join("\t")))
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use egui::{Color32, ColorImage, Context, Rect, TextureHandle, TextureOptions, Ui, pos2, vec2};
 use rayon::prelude::*;
 
+use super::marks;
 use crate::figure::{Tint, paint_attention};
 use crate::metrics::{Frame, upper};
 use crate::run::{HeadId, MapRange, Run, ViewSpec};
@@ -35,6 +36,8 @@ impl PartialEq for ThumbnailsKey {
 #[derive(Default)]
 pub struct Thumbnails {
     painted: Option<(ThumbnailsKey, TextureHandle)>,
+    /// There are weights that are not finite among them.
+    pub lacks: bool,
     under_way: bool,
 }
 
@@ -57,6 +60,8 @@ impl Thumbnails {
     /// Takes in what was painted.
     pub fn receive(&mut self, ctx: &Context, key: ThumbnailsKey, image: ColorImage) {
         self.under_way = false;
+        // No colour map has this colour.
+        self.lacks = image.pixels.contains(&marks::not_finite());
         let texture = match self.painted.take() {
             Some((_, mut texture)) => {
                 texture.set(image, TextureOptions::NEAREST);

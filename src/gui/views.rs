@@ -100,8 +100,15 @@ impl HeadlightApp {
             Some((_, metric, values)) => format!("{}: {:.4}", tr!(metric.name()), values[(head.layer, head.head)]),
             None => String::new(),
         };
-        let effects = ranking.map(|found| Numbers { values: found.values(), explain: &explain_effect, signed: true });
-        let metrics = measured.map(|(_, _, values)| Numbers { values, explain: &explain_metric, signed: false });
+        let under_way = state.running.is_some();
+        let effects =
+            ranking.map(|found| Numbers { values: found.values(), explain: &explain_effect, signed: true, under_way });
+        let metrics = measured.map(|(_, _, values)| Numbers {
+            values,
+            explain: &explain_metric,
+            signed: false,
+            under_way: false,
+        });
         let movement = movement_of(self.movement.as_ref(), run);
         let pinned = self.pinned.as_ref();
         let shown = Shown {

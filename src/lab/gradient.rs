@@ -7,6 +7,7 @@ use tch::{Kind, Tensor};
 use super::gauge::Gauge;
 use super::target::{Example, Target};
 use crate::engine::{Experiment, Progress};
+use crate::metrics::none_last;
 use crate::model::{Batch, Model, ModelError, Probe, Site};
 use crate::run::{HeadId, Input};
 
@@ -37,7 +38,7 @@ impl Sensitivity {
     pub fn ranked(&self) -> Vec<(HeadId, f32, f32)> {
         let all = self.normalized.indexed_iter();
         let mut heads: Vec<_> = all.map(|(at, &scaled)| (HeadId::new(at.0, at.1), self.raw[at], scaled)).collect();
-        heads.sort_by(|a, b| b.2.total_cmp(&a.2));
+        heads.sort_by(|a, b| none_last(b.2).total_cmp(&none_last(a.2)));
         heads
     }
 }
@@ -66,11 +67,12 @@ impl Experiment for GradientImportance {
         let mut silent = Vec::new();
         for (layer, mut row) in normalized.axis_iter_mut(Axis(0)).enumerate() {
             let length = row.dot(&row).sqrt();
-            if length > LEAST_SIGNAL {
-                row /= length;
-            } else {
+            if length <= LEAST_SIGNAL {
                 row.fill(0.0);
                 silent.push(layer);
+            } else {
+                // Gradients that are no numbers stay none.
+                row /= length;
             }
         }
         Ok(Box::new(Sensitivity { spec: self.clone(), raw, normalized, silent }))

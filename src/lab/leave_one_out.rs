@@ -7,6 +7,7 @@ use tch::Tensor;
 use super::gauge::{Gauge, Reading};
 use super::target::{Example, Target};
 use crate::engine::{Experiment, Progress};
+use crate::metrics::none_last;
 use crate::model::{Batch, Boundaries, Model, ModelError, Probe, Site};
 use crate::run::{HeadId, Input};
 
@@ -32,19 +33,19 @@ pub struct Importance {
 
 impl Importance {
     /// Heads with their effect and the half width of its interval, most important first: those that raise the target
-    /// most or, where the target is a cost, lower it most.
+    /// most or, where the target is a cost, lower it most. Heads whose effect is no number come last.
     pub fn ranked(&self) -> Vec<(HeadId, f32, Option<f32>)> {
         let interval = |at| self.interval.as_ref().map(|interval| interval[at]);
         let all = self.effect.indexed_iter();
         let mut heads: Vec<_> = all.map(|(at, &effect)| (HeadId::new(at.0, at.1), effect, interval(at))).collect();
         let sign = if self.spec.target.is_cost() { -1.0 } else { 1.0 };
-        heads.sort_by(|a, b| (sign * b.1).total_cmp(&(sign * a.1)));
+        heads.sort_by(|a, b| none_last(sign * b.1).total_cmp(&none_last(sign * a.1)));
         heads
     }
 
     /// What switching off a head at random does: the mean and the standard deviation of the effect over heads.
     pub fn random_head(&self) -> (f32, f32) {
-        let known: ndarray::Array1<f32> = self.effect.iter().copied().filter(|effect| !effect.is_nan()).collect();
+        let known: ndarray::Array1<f32> = self.effect.iter().copied().filter(|effect| effect.is_finite()).collect();
         (known.mean().unwrap_or(0.0), if known.is_empty() { 0.0 } else { known.std(0.0) })
     }
 }

@@ -2,7 +2,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crate::engine::{Experiment, Progress};
-use crate::metrics::cosine;
+use crate::metrics::{cosine, none_last};
 use crate::model::{Model, ModelError, Sources};
 use crate::run::{Edit, Texts};
 
@@ -35,7 +35,7 @@ impl NearestOutcome {
     /// that comes first in the list.
     pub fn nearest(&self, most: usize, by: impl Fn(&Neighbour) -> f32) -> Vec<Neighbour> {
         let mut sorted = self.neighbours.clone();
-        sorted.sort_by(|a, b| by(b).total_cmp(&by(a)));
+        sorted.sort_by(|a, b| none_last(by(b)).total_cmp(&none_last(by(a))));
         sorted.truncate(most);
         sorted
     }

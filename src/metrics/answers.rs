@@ -8,27 +8,35 @@ use crate::run::Scale;
 /// none (NaN) comes last.
 pub fn greatest(numbers: ArrayView1<'_, f32>, most: usize) -> Vec<(usize, f32)> {
     let mut all: Vec<(usize, f32)> = numbers.iter().copied().enumerate().collect();
-    let key = |number: f32| if number.is_nan() { f32::NEG_INFINITY } else { number };
-    all.sort_by(|a, b| key(b.1).total_cmp(&key(a.1)));
+    all.sort_by(|a, b| none_last(b.1).total_cmp(&none_last(a.1)));
     all.truncate(most);
     all
 }
 
-/// The place of a number among all, counted from 1 for the greatest; equals share a place.
+/// What a number is sorted by, so that one that is none comes behind all others.
+pub fn none_last(number: f32) -> f32 {
+    if number.is_nan() { f32::NEG_INFINITY } else { number }
+}
+
+/// The place of a number among all, counted from 1 for the greatest; equals share a place. A number
+/// that is none comes last.
 pub fn rank(numbers: ArrayView1<'_, f32>, of: usize) -> usize {
-    let own = numbers.get(of).copied().unwrap_or(f32::NAN);
+    let own = none_last(numbers.get(of).copied().unwrap_or(f32::NAN));
     1 + numbers.iter().filter(|number| **number > own).count()
 }
 
-/// The Kullback–Leibler divergence KL(p ‖ q) = Σ p ln(p / q) of two softmaxes, in nats, from their logits; at least 0.
+/// The Kullback–Leibler divergence KL(p ‖ q) = Σ p ln(p / q) of two softmaxes, in nats, from their logits; at least 0. NaN
+/// where a logit is NaN or +∞.
 pub fn kl_divergence(p: ArrayView1<'_, f32>, q: ArrayView1<'_, f32>) -> f32 {
     let logs = |logits: ArrayView1<'_, f32>| -> Vec<f64> {
         let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let sum: f64 = logits.iter().map(|logit| f64::from(logit - most).exp()).sum();
         logits.iter().map(|logit| f64::from(logit - most) - sum.ln()).collect()
     };
-    let sum: f64 = logs(p).into_iter().zip(logs(q)).map(|(p, q)| p.exp() * (p - q)).sum();
-    sum.max(0.0) as f32
+    // 0 ln 0 is 0.
+    let part = |(p, q): (f64, f64)| if p == f64::NEG_INFINITY { 0.0 } else { p.exp() * (p - q) };
+    let sum: f64 = logs(p).into_iter().zip(logs(q)).map(part).sum();
+    if sum.is_nan() { f32::NAN } else { sum.max(0.0) as f32 }
 }
 
 /// A stretch of tokens that answers a question, both ends included.
@@ -56,7 +64,7 @@ pub fn best_spans(
             spans.push(AnswerSpan { start, end, probability: starts[start] * ends[end] });
         }
     }
-    spans.sort_by(|a, b| b.probability.total_cmp(&a.probability));
+    spans.sort_by(|a, b| none_last(b.probability).total_cmp(&none_last(a.probability)));
     spans.truncate(most);
     spans
 }
@@ -71,6 +79,7 @@ mod tests {
     fn the_greatest_come_first_and_ranks_count_from_1() {
         let numbers = array![0.5, f32::NAN, 2.0, -1.0, 2.0];
         assert_eq!(greatest(numbers.view(), 3), [(2, 2.0), (4, 2.0), (0, 0.5)]);
+        assert_eq!(rank(numbers.view(), 1), 5, "none is behind all numbers");
         assert_eq!((rank(numbers.view(), 4), rank(numbers.view(), 0), rank(numbers.view(), 3)), (1, 3, 4));
     }
 
@@ -81,6 +90,14 @@ mod tests {
         let expected = 0.75 * 1.5f32.ln() + 0.25 * 0.5f32.ln();
         assert!((kl_divergence(p.view(), q.view()) - expected).abs() < 1e-6);
         assert_eq!(kl_divergence(p.view(), p.view()), 0.0);
+        // What is impossible in p adds nothing; what is possible in p and impossible in q is as far as can be.
+        let sure = array![1.0, f32::NEG_INFINITY];
+        assert!((kl_divergence(sure.view(), q.view()) - std::f32::consts::LN_2).abs() < 1e-6);
+        assert_eq!(kl_divergence(q.view(), sure.view()), f32::INFINITY);
+        for number in [f32::NAN, f32::INFINITY] {
+            let none = array![number, 0.0];
+            assert!(kl_divergence(none.view(), q.view()).is_nan() && kl_divergence(q.view(), none.view()).is_nan());
+        }
     }
 
     #[test]

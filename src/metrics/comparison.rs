@@ -83,9 +83,10 @@ impl Comparison {
         (rows > 0).then(|| self.divergence.iter().sum::<f32>() / rows as f32)
     }
 
-    /// The greatest difference, whatever its sign.
+    /// The greatest finite difference, whatever its sign.
     pub fn greatest(&self) -> f32 {
-        self.difference.iter().fold(0.0, |most, value| value.abs().max(most))
+        let finite = self.difference.iter().filter(|value| value.is_finite());
+        finite.fold(0.0, |most, value| value.abs().max(most))
     }
 
     /// The rows of A, and those of B, that have no partner.

@@ -8,7 +8,8 @@ use crate::run::{AttentionMaps, HeadId};
 /// How far two heads' patterns `[query, key]` differ: the Jensen–Shannon divergence of their rows, mean over rows, in
 /// nats, from 0 (the same) to ln 2 (Clark et al. 2019). `None` if their shapes differ.
 ///
-/// A row that attends to nothing is ln 2 away from one that attends to something.
+/// A row that attends to nothing is ln 2 away from one that attends to something; so is a row with weights that are not
+/// finite from one without. Two such rows do not differ.
 pub fn jensen_shannon(a: ArrayView2<'_, f32>, b: ArrayView2<'_, f32>) -> Option<f32> {
     if a.dim() != b.dim() || a.is_empty() {
         return None;
@@ -19,7 +20,13 @@ pub fn jensen_shannon(a: ArrayView2<'_, f32>, b: ArrayView2<'_, f32>) -> Option<
 
 /// The Jensen–Shannon divergence of two rows, in nats, from 0 to ln 2.
 pub(super) fn row_divergence(a: ArrayView1<'_, f32>, b: ArrayView1<'_, f32>) -> f32 {
+    let lacking = |row: ArrayView1<'_, f32>| row.iter().any(|weight| !weight.is_finite());
     let nothing = |row: ArrayView1<'_, f32>| row.iter().all(|weight| *weight == 0.0);
+    match (lacking(a), lacking(b)) {
+        (true, true) => return 0.0,
+        (true, false) | (false, true) => return std::f32::consts::LN_2,
+        (false, false) => {}
+    }
     match (nothing(a), nothing(b)) {
         (true, true) => return 0.0,
         (true, false) | (false, true) => return std::f32::consts::LN_2,

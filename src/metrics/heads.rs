@@ -3,7 +3,8 @@ use rayon::prelude::*;
 
 use crate::run::{AttentionMaps, HeadId, Input, Role};
 
-/// A number that tells what kind of pattern a head has: each a mean over all queries.
+/// A number that tells what kind of pattern a head has: each a mean over all queries whose weights are finite. Where
+/// there is no such query the number is NaN: there is nothing to be said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HeadMetric {
     /// −Σⱼ Aᵢⱼ ln Aᵢⱼ in nats: from 0, all weight on one key, to ln n (Clark et al. 2019).
@@ -53,7 +54,6 @@ impl HeadMetric {
 
     /// The number of one head's map `[query, key]`.
     pub fn of(self, map: ArrayView2<'_, f32>, input: &Input) -> f32 {
-        let n = map.nrows();
         let row = |query: usize| {
             let weights = map.row(query);
             match self {
@@ -72,7 +72,12 @@ impl HeadMetric {
                 }
             }
         };
-        (0..n).map(row).sum::<f32>() / n.max(1) as f32
+        let told = |query: &usize| map.row(*query).iter().all(|weight| weight.is_finite());
+        let told: Vec<usize> = (0..map.nrows()).filter(told).collect();
+        match told.len() {
+            0 if map.nrows() > 0 => f32::NAN,
+            count => told.into_iter().map(row).sum::<f32>() / count.max(1) as f32,
+        }
     }
 
     /// The number of every head, `[layer, head]`.

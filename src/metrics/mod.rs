@@ -7,7 +7,7 @@ mod divergence;
 mod heads;
 mod reading;
 
-pub use answers::{AnswerSpan, best_spans, greatest, kl_divergence, rank};
+pub use answers::{AnswerSpan, best_spans, greatest, kl_divergence, none_last, rank};
 pub use change::{HiddenChange, cosine, hidden_change};
 pub use comparison::{Compared, Comparison};
 pub use divergence::{jensen_shannon, movement};

@@ -52,8 +52,12 @@ impl Frame {
                 let own = map.row(query);
                 let sum = |unit: &Unit| unit.clone().map(|key| own[key]).sum::<f32>();
                 let whole: f32 = self.divisor.as_ref().map_or(1.0, |kept| kept.iter().map(sum).sum());
-                // A row of markers alone has nothing to be divided.
-                let share = if whole > 0.0 { 1.0 / (whole * unit.len() as f32) } else { 0.0 };
+                // A row of markers alone has nothing to be divided; what is divided by a number that is none, is none.
+                let share = match whole {
+                    _ if !whole.is_finite() => f32::NAN,
+                    _ if whole > 0.0 => 1.0 / (whole * unit.len() as f32),
+                    _ => 0.0,
+                };
                 row.iter_mut().zip(&self.columns).for_each(|(value, column)| *value += sum(column) * share);
             }
         }
@@ -107,7 +111,10 @@ pub fn read_view<'a>(
         let map = frame.read(maps.head(head)?);
         match pooled.by {
             PoolBy::Mean => Zip::from(&mut whole).and(&map).for_each(|whole, one| *whole += one),
-            PoolBy::Max => Zip::from(&mut whole).and(&map).for_each(|whole, one| *whole = whole.max(*one)),
+            // A number that is none stays: the greatest of others would hide it.
+            PoolBy::Max => Zip::from(&mut whole).and(&map).for_each(|whole, one| {
+                *whole = if one.is_nan() || whole.is_nan() { f32::NAN } else { whole.max(*one) };
+            }),
         }
     }
     if pooled.by == PoolBy::Mean {
@@ -116,10 +123,11 @@ pub fn read_view<'a>(
     Ok(whole.into())
 }
 
-/// The weight that the upper end of the colours stands for where `shown` is what the view shows; above 0.
+/// The weight that the upper end of the colours stands for where `shown` is what the view shows; above 0. Weights that
+/// are not finite have a colour of their own, and count for nothing here.
 pub fn upper(maps: &AttentionMaps, frame: &Frame, view: &ViewSpec, shown: ArrayView2<'_, f32>) -> f32 {
     let upper = match view.range {
-        MapRange::Head => shown.iter().copied().fold(0.0, f32::max),
+        MapRange::Head => greatest_finite(shown),
         MapRange::Layer => greatest(maps, frame, (0..maps.heads()).map(|head| HeadId { head, ..view.head })),
         MapRange::All => greatest(maps, frame, HeadId::all(maps.layers(), maps.heads())),
         MapRange::Unit => 1.0,
@@ -131,7 +139,10 @@ pub fn upper(maps: &AttentionMaps, frame: &Frame, view: &ViewSpec, shown: ArrayV
 /// The greatest weight of some heads.
 fn greatest(maps: &AttentionMaps, frame: &Frame, heads: impl Iterator<Item = HeadId>) -> f32 {
     let heads: Vec<HeadId> = heads.collect();
-    let of_head =
-        |head: &HeadId| maps.head(*head).map_or(0.0, |map| frame.read(map).iter().copied().fold(0.0, f32::max));
+    let of_head = |head: &HeadId| maps.head(*head).map_or(0.0, |map| greatest_finite(frame.read(map).view()));
     heads.par_iter().map(of_head).reduce(|| 0.0, f32::max)
+}
+
+fn greatest_finite(map: ArrayView2<'_, f32>) -> f32 {
+    map.iter().copied().filter(|weight| weight.is_finite()).fold(0.0, f32::max)
 }

@@ -275,13 +275,13 @@ impl Model {
         let pooler_output = self.encoder.pool(&last)?.as_ref().map(vector).transpose()?;
         let outputs = self.outputs(&input, &last)?;
         let embedding = pooling::embed(&hidden.last().ok_or(ModelError::Empty)?.view(), self.info.pooling);
-        let run = Run {
+        let mut run = Run {
             model: self.info.clone(),
             input,
             attention,
             computed,
             edits,
-            remarks: plan.remarks().iter().cloned().chain(not_finite(&hidden)).collect(),
+            remarks: plan.remarks().to_vec(),
             context,
             hidden,
             pooler_output,
@@ -289,6 +289,8 @@ impl Model {
             outputs,
             elapsed: start.elapsed(),
         };
+        let notice = run.not_finite_notice();
+        run.remarks.extend(notice);
         Ok(Traced { run: Arc::new(run), plan, boundaries: boundaries.0 })
     }
 
@@ -380,16 +382,6 @@ fn name_of(folder: &Path) -> String {
         Some(name) => name.replacen("--", "/", 1),
         None => absolute.file_name().unwrap_or(absolute.as_os_str()).to_string_lossy().into_owned(),
     }
-}
-
-/// Says where the numbers first stop to be numbers.
-fn not_finite(hidden: &[Arc<Array2<f32>>]) -> Option<String> {
-    let first = hidden.iter().position(|state| state.iter().any(|number| !number.is_finite()))?;
-    let place = match first {
-        0 => "in the embeddings".to_owned(),
-        layer => format!("in layer {}", layer - 1),
-    };
-    Some(format!("the hidden state has numbers that are infinite or none: they first appear {place}"))
 }
 
 fn vector(tensor: &Tensor) -> Result<Array1<f32>, ModelError> {

@@ -65,8 +65,8 @@ impl AttentionMaps {
         self.layers.iter().flat_map(|layer| layer.iter().copied())
     }
 
-    /// The largest weight of all heads.
+    /// The largest finite weight of all heads.
     pub fn max(&self) -> f32 {
-        self.iter().fold(0.0, f32::max)
+        self.iter().filter(|weight| weight.is_finite()).fold(0.0, f32::max)
     }
 }

@@ -6,6 +6,7 @@ mod align;
 mod edit;
 mod error;
 mod file;
+mod finite;
 mod head;
 mod load_report;
 mod maps;
