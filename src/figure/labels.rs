@@ -69,7 +69,7 @@ pub fn reading_notes(view: &ViewSpec) -> Vec<String> {
 
 fn label(input: &Input, token: &Token) -> String {
     match input.source_of(token) {
-        Some(source) if token.unknown && source != token.piece && !source.is_empty() => {
+        Some(source) if token.unknown.is_some() && source != token.piece && !source.is_empty() => {
             printable(&format!("{source} {}", token.piece))
         }
         _ => printable(token.label()),

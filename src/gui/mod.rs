@@ -42,6 +42,7 @@ mod text_boxes;
 mod thumbnails;
 mod toolbar;
 mod tour;
+mod unknown;
 mod views;
 mod words;
 mod workshop;

@@ -9,6 +9,7 @@ mod piece_file;
 mod sentence_piece;
 mod spelling;
 mod tokenizer;
+mod unknown;
 mod vocab;
 
 pub use error::TextError;
