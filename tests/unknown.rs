@@ -162,8 +162,8 @@ fn a_word_of_more_letters_than_the_tokenizer_looks_at() {
 
 #[test]
 fn letters_of_the_other_case() {
-    let small = word_piece(SMALL, &["đ", "##đ", "ω"], AS_TYPED);
-    all_have(&small, &UnknownCause::Capitals, &["CAT", "Cat", "iPhone", "ÉCOLE", "ĐẶNG", "Đ", "Ω"]);
+    let small = word_piece(SMALL, &["đ", "##đ"], AS_TYPED);
+    all_have(&small, &UnknownCause::Capitals, &["CAT", "Cat", "iPhone", "ÉCOLE", "ĐẶNG", "Đ"]);
     let large = word_piece(&SMALL.to_uppercase(), &[], AS_TYPED);
     all_have(&large, &UnknownCause::SmallLetters, &["cat", "Cat", "x"]);
     assert_eq!(causes(&large, "CAT"), []);
@@ -218,7 +218,7 @@ fn tokenizers_of_other_kinds_tell_their_causes() {
     }
     let words = whole(r#"{"type": "WordLevel", "unk_token": "[UNK]", "vocab": {"[UNK]": 0, "the": 1, "cat": 2}}"#);
     assert_eq!(causes(&words, "the hat"), [(UnknownCause::Word, 1)]);
-    assert_eq!(causes(&words, "The Café"), [(UnknownCause::Capitals, 1), (UnknownCause::Letters, 1)]);
+    assert_eq!(causes(&words, "The fée"), [(UnknownCause::Capitals, 1), (UnknownCause::Letters, 1)]);
 }
 
 #[test]
