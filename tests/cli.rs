@@ -245,7 +245,14 @@ fn what_the_reader_must_know_goes_to_standard_error() {
     let (_, cut) = call(&"cat ".repeat(60));
     assert_eq!(cut, "headlight: note: 48 of 62 tokens shown: the model has no more positions\n");
     let (_, unknown) = call("中文");
-    assert!(unknown.contains("does not know the script"), "{unknown}");
+    let wanted = "2 of 2 pieces are [UNK]: 2 because the vocabulary has only 3 letters of the Han script (token 1 “中”, token 2 “文”)";
+    assert!(unknown.contains(wanted) && unknown.contains("open a model trained on that language"), "{unknown}");
+    let emoji = call("the 😀").1;
+    assert!(
+        emoji.contains("1 of 2 pieces is [UNK]: 1 because the vocabulary lacks an emoji or symbol (token 2 “😀”)"),
+        "{emoji}"
+    );
+    assert!(!emoji.contains("open a model"), "{emoji}");
     assert_eq!(call("the cat").1, "");
 }
 

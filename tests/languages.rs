@@ -127,3 +127,13 @@ fn the_window_speaks_chinese_and_keeps_to_it() {
     next.play();
     assert!(next.harness.query_by_role_and_label(Role::TextInput, "句子").is_some());
 }
+
+#[test]
+fn why_pieces_are_unknown_is_told_in_chinese() {
+    let kept = Kept([("language".to_owned(), "Chinese".to_owned())].into());
+    let mut stage = Stage::after(Some(&kept), Texts::single("[UNK] 😀 the"));
+    stage.play();
+    assert!(stage.shows(
+        "⚠ 3 个词片中有 2 个是 [UNK]：1 个是因为词表中没有汉字的任何字符（词元 1“[UNK]”）；1 个是因为词表中没有其中的表情或符号（词元 2“😀”）；请打开用该语言训练的模型，例如多语言模型"
+    ));
+}

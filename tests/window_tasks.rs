@@ -583,6 +583,22 @@ fn a_text_that_the_model_cannot_read_offers_one_that_can() {
 }
 
 #[test]
+fn why_pieces_are_unknown_is_told_and_another_model_offered_only_for_a_script() {
+    let mut stage = Stage::with_text("the 😀 cat");
+    assert!(stage.shows("⚠ 1 of 3 pieces is [UNK]: 1 because the vocabulary lacks an emoji or symbol (token 2 “😀”)"));
+    let offer =
+        |stage: &Stage| stage.harness.query_by_role_and_label(Role::Button, "Switch to multilingual-other").is_some();
+    assert!(!offer(&stage));
+    stage = Stage::with_text("[UNK] 😀 [UNK]");
+    assert!(stage.shows(
+        "⚠ 3 of 3 pieces are [UNK]: 2 because the vocabulary has no letter of the Han script (token 1 “[UNK]”, token 3 \
+         “[UNK]”); 1 because the vocabulary lacks an emoji or symbol (token 2 “😀”); open a model trained on that \
+         language, such as a multilingual one"
+    ));
+    assert!(offer(&stage));
+}
+
+#[test]
 fn a_prefix_that_the_model_wants_is_put_before_the_text() {
     let prefix = headlight::run::Prefix { name: "query".into(), text: "query: ".into() };
     let info = Arc::new(ModelInfo { prefixes: vec![prefix], ..(*model_info(2, 3)).clone() });

@@ -102,7 +102,7 @@ pub(super) fn bar_title(values: &str, scale: ColorScale) -> String {
 
 fn label(input: &Input, token: &Token) -> String {
     match input.source_of(token) {
-        Some(source) if token.unknown && source != token.piece && !source.is_empty() => {
+        Some(source) if token.unknown.is_some() && source != token.piece && !source.is_empty() => {
             printable(&format!("{source} {}", token.piece))
         }
         _ => printable(token.label()),

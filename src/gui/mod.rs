@@ -43,6 +43,7 @@ mod text_boxes;
 mod thumbnails;
 mod toolbar;
 mod tour;
+mod unknown;
 mod views;
 mod words;
 mod workshop;

@@ -2,6 +2,7 @@
 //! English.
 
 use super::lang::tr;
+use super::unknown::unknown_notice;
 use crate::run::{ColorScale, HeadId, Limit, PoolBy, Run, Segments, Silence, Specials, Units, ViewSpec};
 
 /// What a view shows: “layer 3, head 4” or “mean of heads 0.1, 3.4”.
@@ -82,15 +83,7 @@ pub fn with_drawn(number: String, drawn: Option<String>) -> String {
 pub fn notices(run: &Run) -> Vec<String> {
     let input = &run.input;
     let mut notices = Vec::new();
-    if input.unknown_notice().is_some() {
-        let words = || input.tokens.iter().filter(|token| token.role == crate::run::Role::Word);
-        let (unknown, all) = (words().filter(|token| token.unknown).count(), words().count());
-        notices.push(tr!(
-            "this model does not know the script of this text: %{a} of %{b} pieces are [UNK]; open a model trained on that language, such as a multilingual one",
-            a = unknown,
-            b = all
-        ));
-    }
+    notices.extend(input.unknown().map(|unknown| unknown_notice(&unknown)));
     let (shown, all) = (input.tokens.len(), input.full_length);
     let all = if input.unread { format!("> {all}") } else { all.to_string() };
     match input.limit {

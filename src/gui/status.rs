@@ -128,7 +128,8 @@ impl HeadlightApp {
         for notice in notices {
             ui.label(RichText::new(format!("⚠ {notice}")).color(warning));
         }
-        let unknown = self.shown().is_some_and(|run| run.input.unknown_notice().is_some());
+        let unknown =
+            self.shown().and_then(|run| run.input.unknown()).is_some_and(|unknown| unknown.wants_another_model());
         let own = self.conversation.model().map(Arc::as_ref);
         if let Some((name, folder)) = multilingual(&self.models, own).filter(|_| unknown)
             && ui

@@ -19,6 +19,7 @@ mod recipe;
 mod task;
 mod text_file;
 mod token;
+mod unknown;
 mod view;
 mod what_file;
 
@@ -38,5 +39,6 @@ pub use recipe::Recipe;
 pub use task::{Scale, Task, TaskInfo, TaskOutput};
 pub use text_file::{as_utf8, lines_of, read_lines};
 pub use token::{Input, Limit, MaskedToken, Role, Segment, Span, Texts, Token};
+pub use unknown::{Unknown, UnknownBy, UnknownCause};
 pub use view::{ColorMap, Crop, MapRange, TokenRange, ViewSpec};
 pub use what_file::{told_cause, what_it_is};

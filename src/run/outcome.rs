@@ -95,7 +95,8 @@ impl Run {
 
     /// What the reader must be told about this run, most important first.
     pub fn notices(&self) -> Vec<String> {
-        let notices = [self.input.unknown_notice(), self.input.cut_notice()].into_iter().flatten();
+        let notices =
+            [self.input.unknown().map(|unknown| unknown.notice()), self.input.cut_notice()].into_iter().flatten();
         notices.chain(self.remarks.iter().cloned()).collect()
     }
 }

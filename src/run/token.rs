@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MaskPiece, RunError};
+use super::{MaskPiece, RunError, Unknown, UnknownCause};
 
 /// What a token is there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -54,8 +54,8 @@ pub struct Token {
     /// The token type id that the model is given (0 or 1 in BERT).
     pub type_id: u32,
     pub role: Role,
-    /// The tokenizer knew no piece for this stretch of text.
-    pub unknown: bool,
+    /// Why the tokenizer knew no piece for this stretch of text, where it did not.
+    pub unknown: Option<UnknownCause>,
 }
 
 impl Token {
@@ -130,7 +130,7 @@ impl Input {
             return Ok(());
         }
         let (id, piece) = (own.id, std::mem::replace(&mut own.piece, mask.piece.clone()));
-        (own.id, own.unknown, own.shown) = (mask.id, false, None);
+        (own.id, own.unknown, own.shown) = (mask.id, None, None);
         self.masked.push(MaskedToken { token, id, piece });
         self.masked.sort_by_key(|masked| masked.token);
         Ok(())
@@ -166,16 +166,8 @@ impl Input {
         Some(format!("{} of {more}{} tokens shown: {reason}", self.tokens.len(), self.full_length))
     }
 
-    /// A sentence for the reader when more than a fifth of the text's tokens are unknown to the vocabulary.
-    pub fn unknown_notice(&self) -> Option<String> {
-        let words = self.tokens.iter().filter(|token| token.role == Role::Word);
-        let (all, unknown) =
-            words.fold((0, 0), |(all, unknown), token| (all + 1, unknown + usize::from(token.unknown)));
-        (unknown * 5 > all).then(|| {
-            format!(
-                "this model does not know the script of this text: {unknown} of {all} pieces are [UNK]; \
-                 open a model trained on that language, such as a multilingual one"
-            )
-        })
+    /// What of the text its vocabulary does not know, and why; `None` if it knows all of it.
+    pub fn unknown(&self) -> Option<Unknown> {
+        Unknown::of(self)
     }
 }

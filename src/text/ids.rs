@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{TextEncoder, TextError};
-use crate::run::{Input, Limit, Role, Segment, Texts, Token};
+use crate::run::{Input, Limit, Role, Segment, Texts, Token, UnknownCause};
 
 /// Reads numbers such as `101 7592 102` (commas do as well) into an input of at most `limit` tokens.
 ///
@@ -37,7 +37,7 @@ pub fn parse_ids(
         segment: Segment::A,
         type_id: 0,
         role: if tokenizer.is_some_and(|tokenizer| tokenizer.is_marker(id)) { Role::Special } else { Role::Word },
-        unknown: tokenizer.is_some_and(|tokenizer| tokenizer.is_unknown(id)),
+        unknown: tokenizer.filter(|tokenizer| tokenizer.is_unknown(id)).map(|_| UnknownCause::Written),
     });
     Ok(Input {
         texts: Arc::new(Texts::default()),

@@ -11,6 +11,7 @@ mod sentence_piece;
 mod special;
 mod spelling;
 mod tokenizer;
+mod unknown;
 mod vocab;
 
 pub use error::TextError;

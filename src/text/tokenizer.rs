@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokenizers::models::ModelWrapper;
 use tokenizers::utils::truncation::{TruncationParams, truncate_encodings};
@@ -9,8 +9,9 @@ use tokenizers::{Encoding, PostProcessor, Tokenizer};
 use super::guard::{check_json, guarded};
 use super::special::Named;
 use super::spelling::Spelling;
+use super::unknown::{Letters, cause};
 use super::{TextError, byte_level, class, sentence_piece, vocab};
-use crate::run::{Input, Limit, Role, Segment, Span, Texts, Token};
+use crate::run::{Input, Limit, Role, Segment, Span, Texts, Token, UnknownCause};
 
 /// Turns text into the tokens of one model.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub struct TextEncoder {
     tokenizer: Tokenizer,
     unknown: Option<u32>,
     mask: Option<(u32, String)>,
+    /// What its pieces are written with; found when a text first has an unknown one.
+    letters: OnceLock<Letters>,
     spelling: Spelling,
     /// Markers such as `[CLS]`, however they came into the text; not `[MASK]`, which stands for a word.
     markers: HashSet<u32>,
@@ -80,7 +83,7 @@ impl TextEncoder {
             .map(|(id, _)| id)
             .collect();
         let spelling = Spelling::of(&tokenizer);
-        Ok(Self { tokenizer, unknown, mask, spelling, markers })
+        Ok(Self { tokenizer, unknown, mask, letters: OnceLock::new(), spelling, markers })
     }
 
     /// Tokens of a text or a pair, special tokens included; at most `limit` of them.
@@ -105,7 +108,7 @@ impl TextEncoder {
         } else {
             (guarded(|| self.encode_cut(&read, limit)).map_err(TextError::Encode)?, Some(why))
         };
-        let tokens = self.tokens(&encoding);
+        let tokens = guarded(|| Ok(self.tokens(&encoding, &read))).map_err(TextError::Encode)?;
         Ok(Input { texts: texts.clone(), tokens, full_length, limit, unread, masked: Vec::new() })
     }
 
@@ -118,7 +121,7 @@ impl TextEncoder {
         self.tokenizer.post_process(first, second, true)
     }
 
-    fn tokens(&self, encoding: &Encoding) -> Vec<Token> {
+    fn tokens(&self, encoding: &Encoding, texts: &Texts) -> Vec<Token> {
         let sequences = encoding.get_sequence_ids();
         let added = encoding.get_special_tokens_mask();
         let words = encoding.get_word_ids();
@@ -149,10 +152,17 @@ impl TextEncoder {
                     segment: if in_b { Segment::B } else { Segment::A },
                     type_id: encoding.get_type_ids()[i],
                     role: if special { Role::Special } else { Role::Word },
-                    unknown: Some(id) == self.unknown,
+                    unknown: (Some(id) == self.unknown).then(|| {
+                        let text = if in_b { texts.b.as_deref() } else { Some(texts.a.as_str()) };
+                        self.cause(id, text.and_then(|text| text.get(start..end)).unwrap_or_default())
+                    }),
                 }
             })
             .collect()
+    }
+
+    fn cause(&self, unknown: u32, source: &str) -> UnknownCause {
+        cause(&self.tokenizer, self.letters.get_or_init(|| Letters::of(&self.tokenizer)), unknown, source)
     }
 
     /// The vocabulary's spelling of a token.

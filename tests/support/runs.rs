@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use headlight::run::{AttentionMaps, Embedding, Input, ModelInfo, Pooling, Role, Run, Segment, Span, Texts, Token};
+use headlight::run::{
+    AttentionMaps, Embedding, Input, ModelInfo, Pooling, Role, Run, Segment, Span, Texts, Token, UnknownCause,
+};
 use ndarray::{Array1, Array2, Array3};
 
 pub fn model_info(layers: usize, heads: usize) -> Arc<ModelInfo> {
@@ -43,7 +45,7 @@ pub fn run_with(info: &Arc<ModelInfo>, texts: &Arc<Texts>, weight: impl Fn(usize
         segment,
         type_id: 0,
         role: Role::Special,
-        unknown: false,
+        unknown: None,
     };
     let mut tokens = vec![marker("[CLS]", Segment::A)];
     for (text, segment) in [(Some(&texts.a), Segment::A), (texts.b.as_ref(), Segment::B)] {
@@ -55,8 +57,12 @@ pub fn run_with(info: &Arc<ModelInfo>, texts: &Arc<Texts>, weight: impl Fn(usize
                 span: Some(Span { start, end: start + word.len() }),
                 word: Some(tokens.len() - 1),
                 role: Role::Word,
-                unknown: word == "[UNK]",
-                ..marker(word, segment)
+                unknown: match word {
+                    "[UNK]" => Some(UnknownCause::Script { name: "Han".into(), letters: 0 }),
+                    "😀" => Some(UnknownCause::Symbol),
+                    _ => None,
+                },
+                ..marker(if word == "😀" { "[UNK]" } else { word }, segment)
             });
         }
         tokens.push(marker("[SEP]", segment));
