@@ -37,7 +37,7 @@ const STEPS: [Step; 6] = [
     Step {
         title: key!("A cell"),
         text: key!(
-            "The map shows one head. The row is the token that looks, the column the one that is looked at; the darker the cell, the more. Point at a cell to read both tokens and the weight."
+            "The map shows one head. The row is the token that looks, the column the one that is looked at; the more its colour stands out from the ground, the more weight. Point at a cell to read both tokens and the weight."
         ),
         pane: Some(Pane::Map),
     },
