@@ -104,6 +104,9 @@ fn a_script_of_which_it_has_hardly_a_letter() {
     assert_eq!(causes(&encoder, "שלום"), [(script("Hebrew", 1), 1)]);
     let notice = unknown(&encoder, "שלום").unwrap().notice();
     assert!(notice.contains("has only 1 letter of the Hebrew script"), "{notice}");
+    // There can be more of its letters than of the vocabulary's main one.
+    let english = word_piece("ab", &["aa", "ab", "ba", "bb", "中", "文", "字"], AS_TYPED);
+    assert_eq!(causes(&english, "书"), [(script("Han", 3), 1)]);
     // A letter too rare for a vocabulary of that script is no reason to change the model.
     let hebrew = word_piece("אבגדהוזחטיכלמנסעפצקרש", &[], AS_TYPED);
     assert_eq!(causes(&hebrew, "שלום"), [(UnknownCause::Letters, 1)]);

@@ -18,6 +18,8 @@ pub(super) struct Letters {
     all: HashSet<char>,
     /// How many letters it has of each script.
     by_script: HashMap<Script, usize>,
+    /// The script of most of its pieces: there can be more letters of another, such as Han.
+    main: Option<Script>,
 }
 
 impl Letters {
@@ -27,14 +29,19 @@ impl Letters {
         let marker = |piece: &str| piece.len() > 2 && piece.starts_with('[') && piece.ends_with(']');
         let plain = pieces.into_iter().filter(|(piece, id)| !added.contains_key(id) && !marker(piece));
         let mut all = HashSet::new();
+        let mut pieces_by_script: HashMap<Script, usize> = HashMap::new();
         for (piece, _) in plain {
             all.extend(piece.chars());
+            if let Some(letter) = piece.chars().find(|letter| letter.is_alphabetic()) {
+                *pieces_by_script.entry(letter.script()).or_default() += 1;
+            }
         }
+        let main = pieces_by_script.into_iter().max_by_key(|(_, pieces)| *pieces).map(|(script, _)| script);
         let mut by_script = HashMap::new();
         for letter in all.iter().filter(|letter| letter.is_alphabetic()) {
             *by_script.entry(letter.script()).or_insert(0) += 1;
         }
-        Self { all, by_script }
+        Self { all, by_script, main }
     }
 
     /// The script of a letter, if the vocabulary has hardly a letter of it, and how many it has.
@@ -44,13 +51,12 @@ impl Letters {
         let script = scripts.next()?;
         // A sign that several scripts share is lacking only with all of them.
         let most = scripts.chain([script]).map(|script| count(&script)).max().unwrap_or(0);
-        let main = self.by_script.values().copied().max().unwrap_or(0);
         let enough = match script {
             Script::Han => 1000,
             Script::Hangul if ('\u{ac00}'..='\u{d7a3}').contains(&letter) => 500,
             _ => 20,
         };
-        (most == 0 || (most < enough && most < main)).then_some((script, most))
+        (most == 0 || (most < enough && self.main != Some(script))).then_some((script, most))
     }
 }
 
