@@ -5,7 +5,7 @@
 mod desktop;
 mod support;
 
-use headlight::figure::{Palette, Pixels};
+use headlight::figure::{Ground, Palette, Pixels};
 use headlight::model::Model;
 use headlight::run::{ColorMap, HeadId};
 use support::{on_ci, single};
@@ -59,7 +59,7 @@ fn near(a: Cell, b: Cell, most: u8) -> bool {
 fn expected(text: &str, head: HeadId) -> (usize, Vec<Cell>) {
     let model = Model::open(&support::tiny_model()).unwrap();
     let run = model.run(model.tokenize(&single(text)).unwrap(), &mut ()).unwrap();
-    let palette = Palette::new(ColorMap::YlGnBu);
+    let palette = Palette::on(ColorMap::YlGnBu, Ground::Dark);
     let upper = run.attention.head(head).unwrap().iter().copied().fold(0.0, f32::max);
     let map = run.attention.head(head).unwrap();
     (map.nrows(), map.iter().map(|weight| palette.at(weight / upper)).collect())
@@ -71,7 +71,7 @@ fn a_sentence_that_is_typed_shows_its_heatmap_on_the_screen() {
     // Dark, so that the window's own colours are none of the colour map's.
     let arguments = ["--model", model.to_str().unwrap(), "--theme", "dark"];
     let Some((desktop, program)) = desktop::with_program((1280, 760), &arguments) else { return };
-    let palette = Palette::new(ColorMap::YlGnBu);
+    let palette = Palette::on(ColorMap::YlGnBu, Ground::Dark);
     // Away from the map: a cross-hair would cover cells.
     desktop.xdotool(&["mousemove", "640", "738"]);
     // The empty text's picture, [CLS] and [SEP], is there first.

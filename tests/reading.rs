@@ -27,7 +27,7 @@ fn pieces() -> Run {
 fn read(run: &Run, reading: Reading) -> (Frame, ndarray::Array2<f32>) {
     let frame = Frame::of(&run.input, reading);
     let view = ViewSpec { reading, ..ViewSpec::default() };
-    let map = read_view(&run, &frame, &view).unwrap().into_owned();
+    let map = read_view(run, &frame, &view).unwrap().into_owned();
     (frame, map)
 }
 

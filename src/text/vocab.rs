@@ -117,7 +117,7 @@ fn usual(reading: Reading) -> Vec<(&'static str, AddedToken)> {
 /// Settings in a file; their defaults where it is not there.
 pub(super) fn settings<T: Default + DeserializeOwned>(path: &Path) -> Result<T, TextError> {
     match std::fs::read(path) {
-        Ok(bytes) => serde_json::from_slice(&bytes)
+        Ok(bytes) => serde_json::from_slice(&crate::run::as_utf8(&bytes))
             .map_err(|error| TextError::Malformed { path: path.to_owned(), cause: error.to_string() }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(T::default()),
         Err(error) => Err(TextError::Unreadable { path: path.to_owned(), cause: error.to_string() }),
