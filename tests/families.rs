@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use headlight::model::{Batch, Capture, Model, ModelError, PrunedShape, prune};
 use headlight::run::{Edit, HeadId, Input, Run};
 use safetensors::SafeTensors;
+use support::goldens;
 
 fn all() -> Vec<PathBuf> {
     let folder = support::clone_root().join("tests/golden/families");
@@ -27,25 +28,11 @@ fn floats(tensors: &SafeTensors<'_>, name: &str) -> Option<Vec<f32>> {
     Some(tensor.data().chunks_exact(4).map(|four| f32::from_le_bytes(four.try_into().unwrap())).collect())
 }
 
-fn numbers(tensors: &SafeTensors<'_>, name: &str) -> Vec<u32> {
-    let data = tensors.tensor(name).unwrap().data();
-    data.chunks_exact(8).map(|eight| i64::from_le_bytes(eight.try_into().unwrap()) as u32).collect()
-}
-
-fn input(model: &Model, ids: &[u32], types: &[u32]) -> Input {
-    let words: Vec<String> = ids.iter().map(u32::to_string).collect();
-    let mut input = model.input_from_ids(&words.join(" ")).unwrap();
-    for (token, kind) in input.tokens.iter_mut().zip(types) {
-        token.type_id = *kind;
-    }
-    input
-}
-
 /// The reference's input.
 fn reference_input(model: &Model, folder: &std::path::Path) -> Input {
     let bytes = std::fs::read(folder.join("reference.safetensors")).unwrap();
     let tensors = SafeTensors::deserialize(&bytes).unwrap();
-    input(model, &numbers(&tensors, "input_ids"), &numbers(&tensors, "token_type_ids"))
+    goldens::reference_input(model, &tensors)
 }
 
 fn edited(model: &Model, input: &Input, words: &[&str]) -> Run {

@@ -85,12 +85,8 @@ fn check(reference: &Reference, case: &str, run: &Run) {
 
 /// Input as numbers, with token types that numbers alone do not carry.
 fn input_of_ids(model: &Model, reference: &Reference, before: &str) -> Input {
-    let words: Vec<String> = reference.ids(&format!("{before}input_ids")).iter().map(u32::to_string).collect();
-    let mut input = model.input_from_ids(&words.join(" ")).unwrap();
-    for (token, kind) in input.tokens.iter_mut().zip(reference.ids(&format!("{before}token_type_ids"))) {
-        token.type_id = kind;
-    }
-    input
+    let ids = |name: &str| reference.ids(&format!("{before}{name}"));
+    support::goldens::input(model, &ids("input_ids"), &ids("token_type_ids"))
 }
 
 fn run_ids(model: &Model, reference: &Reference, case: &str) -> Run {

@@ -89,16 +89,7 @@ fn floats(tensors: &SafeTensors<'_>, name: &str) -> Vec<f32> {
 }
 
 fn run(model: &Model, reference: &SafeTensors<'_>) -> headlight::run::Run {
-    let numbers = |name: &str| -> Vec<u32> {
-        let data = reference.tensor(name).unwrap().data().to_vec();
-        data.chunks_exact(8).map(|eight| i64::from_le_bytes(eight.try_into().unwrap()) as u32).collect()
-    };
-    let words: Vec<String> = numbers("input_ids").iter().map(u32::to_string).collect();
-    let mut input = model.input_from_ids(&words.join(" ")).unwrap();
-    for (token, kind) in input.tokens.iter_mut().zip(numbers("token_type_ids")) {
-        token.type_id = kind;
-    }
-    let mut run = model.run(input, &mut ()).unwrap();
+    let mut run = model.run(support::goldens::reference_input(model, reference), &mut ()).unwrap();
     model.answer_everywhere(&mut run).unwrap();
     run
 }

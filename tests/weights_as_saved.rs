@@ -57,16 +57,7 @@ fn run(folder: &Path, reference: &Path) -> Run {
     let model = Model::open(folder).unwrap_or_else(|error| panic!("{}: {error}", reference.display()));
     let bytes = std::fs::read(reference.join("reference.safetensors")).unwrap();
     let tensors = SafeTensors::deserialize(&bytes).unwrap();
-    let numbers = |name: &str| -> Vec<u32> {
-        let eights = tensors.tensor(name).unwrap().data().to_vec();
-        eights.chunks_exact(8).map(|eight| i64::from_le_bytes(eight.try_into().unwrap()) as u32).collect()
-    };
-    let words: Vec<String> = numbers("input_ids").iter().map(u32::to_string).collect();
-    let mut input = model.input_from_ids(&words.join(" ")).unwrap();
-    for (token, kind) in input.tokens.iter_mut().zip(numbers("token_type_ids")) {
-        token.type_id = kind;
-    }
-    model.run(input, &mut ()).unwrap()
+    model.run(support::goldens::reference_input(&model, &tensors), &mut ()).unwrap()
 }
 
 /// All numbers of a run, of its heads and its pooler too.

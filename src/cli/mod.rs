@@ -118,11 +118,6 @@ fn failure(error: &anyhow::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// A number in a cell of a table; the cell of one that is infinite or none is empty.
-fn cell(number: f32) -> String {
-    if number.is_finite() { number.to_string() } else { String::new() }
-}
-
 /// Tells the reader something that is no result.
 fn note(text: &str) {
     complain(&format!("note: {text}"));

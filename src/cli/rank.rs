@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::input::ModelArgs;
 use super::texts::TextsArgs;
-use super::{cell, note, output, progress};
+use super::{note, output, progress};
 use crate::lab::{GradientImportance, Importance, LeaveOneOut, Sensitivity};
-use crate::run::HeadId;
+use crate::run::{HeadId, cell};
 
 #[derive(Debug, Args)]
 pub struct RankArgs {

@@ -7,9 +7,10 @@ use serde_json::json;
 
 use super::input::ModelArgs;
 use super::texts::TextsArgs;
-use super::{cell, complain, output, print, progress};
+use super::{complain, output, print, progress};
 use crate::figure::{CurvesFigure, Line};
 use crate::lab::{Curve, PruningCurve, PruningCurveOutcome};
+use crate::run::cell;
 
 #[derive(Debug, Args)]
 pub struct SweepArgs {

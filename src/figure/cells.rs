@@ -20,6 +20,9 @@ pub const NOTHING: [u8; 3] = [160, 150, 150];
 /// The colour of a number that is infinite or none (NaN). No colour map comes near it.
 pub const NOT_FINITE: [u8; 3] = [255, 0, 220];
 
+/// What that colour stands for, in legends.
+pub const NOT_FINITE_NAME: &str = "NaN, ±∞";
+
 /// The most pixels that there are for the rows of a map, and for its columns.
 pub type Most = [usize; 2];
 

@@ -111,6 +111,17 @@ impl ComparisonFigure {
         })
     }
 
+    /// What is to be told of both sides: once where it is the same, else each with its letter; nothing of nothing.
+    pub fn of_sides(&self, told: impl Fn(&Run, &ViewSpec) -> String) -> Vec<String> {
+        let [of_a, of_b] = [&self.a, &self.b].map(|(run, view)| told(run, view));
+        let notes = match of_a == of_b {
+            true => vec![("", of_a)],
+            false => vec![("A: ", of_a), ("B: ", of_b)],
+        };
+        let notes = notes.into_iter().filter(|(_, note)| !note.is_empty());
+        notes.map(|(letter, note)| format!("{letter}{note}")).collect()
+    }
+
     fn describe(&self, (run, view): &(Arc<Run>, ViewSpec)) -> String {
         let edits: Vec<String> = run.edits.iter().map(|edit| printable(&edit.to_string())).collect();
         let edited =
@@ -128,16 +139,7 @@ impl ComparisonFigure {
         let mut notes = vec![texts];
         let over = if found.same_tokens { "mean over rows" } else { "mean over shared rows, renormalised" };
         notes.push(format!("Jensen–Shannon divergence, {over}: {total:.4} nats"));
-        let [of_a, of_b] = [&self.a, &self.b].map(|(run, view)| reading_notes(run, view).join("; "));
-        match of_a == of_b {
-            true => notes.extend(Some(of_a).filter(|note| !note.is_empty())),
-            false => notes.extend(
-                [("A", of_a), ("B", of_b)]
-                    .into_iter()
-                    .filter(|(_, note)| !note.is_empty())
-                    .map(|(name, note)| format!("{name}: {note}")),
-            ),
-        }
+        notes.extend(self.of_sides(|run, view| reading_notes(run, view).join("; ")));
         for (name, (run, _)) in [("A", &self.a), ("B", &self.b)] {
             notes.extend(run.not_finite_notice().map(|notice| format!("{name}: {notice}")));
         }

@@ -16,7 +16,7 @@ mod ranks;
 mod render;
 mod tint;
 
-pub use cells::{Cells, Most, NOT_FINITE, NOTHING, cell_shown, paint, paint_attention};
+pub use cells::{Cells, Most, NOT_FINITE, NOT_FINITE_NAME, NOTHING, cell_shown, paint, paint_attention};
 pub use colors::{Ground, Palette, Rgb};
 pub use comparison::ComparisonFigure;
 pub use curves::{CurvesFigure, Line};

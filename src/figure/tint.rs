@@ -2,7 +2,7 @@ use ndarray::ArrayView2;
 use plotters::coord::ranged1d::{BoldPoints, Ranged};
 
 use super::ranks::Ranks;
-use super::{Ground, NOT_FINITE, Palette, Rgb};
+use super::{Ground, NOT_FINITE, NOT_FINITE_NAME, Palette, Rgb};
 use crate::run::{ColorMap, ColorScale};
 
 /// Values to colours: which palette, up to which value, by which scale.
@@ -83,7 +83,7 @@ impl Tint {
 
     /// What the colour [`NOT_FINITE`] stands for, where something is drawn in it.
     pub fn legend(&self) -> Option<&'static str> {
-        self.lacks.then_some("NaN, ±∞")
+        self.lacks.then_some(NOT_FINITE_NAME)
     }
 
     /// The value at the upper end.

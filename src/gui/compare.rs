@@ -342,18 +342,7 @@ fn describe((run, view): &(Arc<Run>, ViewSpec), other: &Run) -> String {
 
 /// What must be told beside the pictures.
 fn notes(made: &Made) -> Vec<String> {
-    let mut notes = Vec::new();
-    let [of_a, of_b] = [&made.figure.a, &made.figure.b].map(|(run, view)| reading_notes(run, view).join("; "));
-    let both = if of_a == of_b {
-        vec![of_a]
-    } else {
-        [("A", of_a), ("B", of_b)]
-            .into_iter()
-            .filter(|(_, note)| !note.is_empty())
-            .map(|(name, note)| format!("{name}: {note}"))
-            .collect()
-    };
-    notes.extend(both.into_iter().filter(|note| !note.is_empty()));
+    let mut notes = made.figure.of_sides(|run, view| reading_notes(run, view).join("; "));
     if !made.found.same_tokens {
         let (of_a, of_b) = made.found.left_out();
         let named = |rows: &[usize], labels: &[String]| {

@@ -16,9 +16,9 @@ use super::pins::Pin;
 use super::share::{self, Copied};
 use super::surgery::Surgery;
 use super::thumbnails::Thumbnails;
-use crate::figure::{NOT_FINITE, Palette};
+use crate::figure::{NOT_FINITE, NOT_FINITE_NAME, Palette};
 use crate::metrics::Frame;
-use crate::run::{HeadId, HeadPattern, Run, ViewSpec};
+use crate::run::{HeadId, HeadPattern, Run, ViewSpec, greatest_finite};
 
 /// The grid with what it remembers between frames.
 #[derive(Default)]
@@ -100,7 +100,8 @@ impl Grid {
                 Some(numbers) => !numbers.under_way && numbers.values.iter().any(|number| !number.is_finite()),
             };
             if lacks {
-                legend(ui, area);
+                let swatch = Rect::from_center_size(area.min + vec2(HEADER + 6.0, 8.0), Vec2::splat(10.0));
+                marks::not_finite_legend(ui, swatch, NOT_FINITE_NAME);
             }
             for head in HeadId::all(layers, heads) {
                 let corner = origin + vec2(head.head as f32, head.layer as f32) * cell;
@@ -172,8 +173,7 @@ struct EffectScale {
 
 impl EffectScale {
     fn of(effects: &Array2<f32>, palette: Palette) -> Self {
-        let finite = effects.iter().filter(|effect| effect.is_finite());
-        let most = finite.fold(f32::MIN_POSITIVE, |most, effect| most.max(effect.abs()));
+        let most = greatest_finite(effects.iter().map(|effect| effect.abs())).max(f32::MIN_POSITIVE);
         Self { palette, most }
     }
 }
@@ -269,14 +269,6 @@ fn thumbnail(ui: &Ui, rect: Rect, head: HeadId, shown: &Shown<'_>) -> Response {
         None => String::new(),
     };
     response.on_hover_text(format!("{name}{state}{effect}{moved}"))
-}
-
-/// What the colour of numbers that are not finite says.
-fn legend(ui: &Ui, area: Rect) {
-    let swatch = Rect::from_center_size(area.min + vec2(HEADER + 6.0, 8.0), Vec2::splat(10.0));
-    ui.painter().rect_filled(swatch, 0.0, marks::not_finite());
-    let (at, font) = (swatch.right_center() + vec2(4.0, 0.0), FontId::proportional(12.0));
-    ui.painter().text(at, Align2::LEFT_CENTER, "NaN, ±∞", font, ui.visuals().text_color());
 }
 
 /// The numbers of heads and layers; a right-click on one offers what can be done to the whole column or layer.

@@ -13,7 +13,7 @@ use super::pins::Pin;
 use super::words::Word;
 use crate::figure::{Tint, unit_label};
 use crate::lab::{CellOrigin, Inside};
-use crate::run::{ColorScale, HeadId, Run};
+use crate::run::{ColorScale, HeadId, Run, greatest_finite};
 
 /// The view with what it remembers between frames.
 pub struct InsideView {
@@ -207,8 +207,7 @@ fn bar(ui: &Ui, row: Rect, x: f32, width: f32, share: f32, color: Color32) {
 
 /// A vector as a strip of colours, blue below 0 and red above.
 fn strip(ui: &mut Ui, name: &str, values: &[f32]) {
-    let finite = values.iter().filter(|value| value.is_finite());
-    let most = finite.fold(1e-6, |most: f32, value| most.max(value.abs()));
+    let most = greatest_finite(values.iter().map(|value| value.abs())).max(1e-6);
     let tint = Tint::signed(most, ColorScale::Linear).on(marks::ground(ui));
     ui.horizontal(|ui| {
         let font = FontId::proportional(13.0);

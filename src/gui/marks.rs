@@ -26,6 +26,13 @@ pub fn not_finite() -> Color32 {
     Color32::from_rgb(r, g, b)
 }
 
+/// A patch of that colour, with what it stands for beside it.
+pub fn not_finite_legend(ui: &Ui, swatch: Rect, name: &str) {
+    ui.painter().rect_filled(swatch, 0.0, not_finite());
+    let (at, font) = (swatch.right_center() + vec2(4.0, 0.0), FontId::proportional(12.0));
+    ui.painter().text(at, Align2::LEFT_CENTER, name, font, ui.visuals().text_color());
+}
+
 /// What maps stand on in this theme.
 pub fn ground(ui: &Ui) -> Ground {
     if ui.visuals().dark_mode { Ground::Dark } else { Ground::Light }

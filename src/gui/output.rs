@@ -15,7 +15,7 @@ use crate::engine::{Progress, Ran};
 use crate::figure::{Ground, Tint, paint, printable};
 use crate::lab::NearestOutcome;
 use crate::metrics::{HiddenChange, cosine, hidden_change};
-use crate::run::{ColorMap, ColorScale, Run};
+use crate::run::{ColorMap, ColorScale, Run, greatest_finite};
 
 /// The panel with what it remembers between frames.
 #[derive(Default)]
@@ -69,8 +69,7 @@ impl Output {
             self.map.as_ref().is_some_and(|map| Arc::ptr_eq(&map.of, &ran.run) && map.colors == (colors, ground));
         if !known {
             self.map = hidden_change(&ran.plain, &ran.run).map(|change| {
-                let finite = change.relative.iter().copied().filter(|change| change.is_finite());
-                let greatest = finite.fold(0.0, f32::max);
+                let greatest = greatest_finite(change.relative.iter().copied());
                 let tint = Tint::new(colors, greatest.max(f32::MIN_POSITIVE), ColorScale::Linear).on(ground);
                 let cells = paint(change.relative.view(), &tint, [4096; 2]);
                 let image = ColorImage::from_rgb([cells.width, cells.height], &cells.rgb);

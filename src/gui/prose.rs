@@ -13,7 +13,7 @@ use super::pins::Pin;
 use super::read_map::ReadMap;
 use super::words::{Word, runs_leftward};
 use crate::figure::{Rgb, Tint};
-use crate::run::{Reading, Role, Run, Segment, Segments, ViewSpec};
+use crate::run::{Reading, Role, Run, Segment, Segments, ViewSpec, greatest_finite};
 
 /// The view with what it remembers between frames.
 #[derive(Default)]
@@ -89,7 +89,7 @@ fn colored(read: &ReadMap, view: &ViewSpec, pin: Option<&Pin>) -> Colored {
     let tint = if row.is_some() || column.is_some() {
         read.tint.clone()
     } else {
-        let most = values.iter().copied().filter(|value| value.is_finite()).fold(f32::MIN_POSITIVE, f32::max);
+        let most = greatest_finite(values.iter().copied()).max(f32::MIN_POSITIVE);
         Tint::new(view.colors, most, view.scale).over(&[ArrayView1::from(&values).insert_axis(Axis(0))]).on(read.ground)
     };
     // Of a key's column, each value stands in a row of its own.
@@ -118,9 +118,7 @@ fn bar(ui: &mut Ui, tint: &Tint) {
     }
     if let Some(name) = tint.legend() {
         let swatch = Rect::from_min_size(bar.right_top() + vec2(24.0, 0.0), vec2(10.0, 10.0));
-        ui.painter().rect_filled(swatch, 0.0, marks::not_finite());
-        let at = swatch.right_center() + vec2(4.0, 0.0);
-        ui.painter().text(at, Align2::LEFT_CENTER, name, font.clone(), ui.visuals().text_color());
+        marks::not_finite_legend(ui, swatch, name);
     }
     let mut free = f32::NEG_INFINITY;
     for (share, label) in tint.ticks() {

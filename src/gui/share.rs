@@ -7,7 +7,7 @@ use super::action::Action;
 use super::lang::tr;
 use crate::figure::unit_label;
 use crate::metrics::{Frame, Unit, read_view};
-use crate::run::{ColorMap, ColorScale, MapRange, Reading, Run, RunError, ViewSpec};
+use crate::run::{ColorMap, ColorScale, MapRange, Reading, Run, RunError, ViewSpec, cell};
 
 /// What to copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,9 +53,7 @@ pub fn row_as_tsv(run: &Run, view: &ViewSpec, query: usize) -> Result<String, Ru
     let keys: Vec<String> = frame.columns.iter().map(name).collect();
     let query = query.min(map.nrows().saturating_sub(1));
     let Some(row) = frame.rows.get(query) else { return Ok("query\n".to_owned()) };
-    // What is no number is an empty cell, as spreadsheets have it.
-    let digits = |weight: &f32| if weight.is_finite() { weight.to_string() } else { String::new() };
-    let weights: Vec<String> = map.row(query).iter().map(digits).collect();
+    let weights: Vec<String> = map.row(query).iter().map(|weight| cell(*weight)).collect();
     Ok(format!("query\t{}\n{}\t{}\n", keys.join("\t"), name(row), weights.join("\t")))
 }
 
@@ -171,38 +169,23 @@ mod tests {
         let texts: Vec<String> =
             texts().chain(["$HOME", "!!", "-", "--text", "3.10", "a,b", ""].map(str::to_owned)).collect();
         for shell in ["sh", "bash", "zsh", "fish", "pwsh"] {
-            let mut script = String::new();
-            let mut wanted = Vec::new();
-            for text in &texts {
-                let line = command_line("heatmap", &[("text".to_owned(), text.clone())]);
-                let words = line.strip_prefix("headlight heatmap ").unwrap();
-                let (words, encoded) =
-                    words.strip_prefix("--percent-encoded ").map_or((words, false), |rest| (rest, true));
-                // Each word on a line of its own; no word has a line break of its own left.
-                let print = if shell == "pwsh" { "/usr/bin/env printf '%s\\n'" } else { "printf '%s\\n'" };
-                script.push_str(&format!("{print} -- {words}\n").replace("-- --text=", "--text="));
-                wanted.push((text, encoded));
-            }
-            let script = script.replace("-- --", "x --");
+            // Each word on a line of its own; no word has a line break of its own left.
+            let print = if shell == "pwsh" { "/usr/bin/env printf '%s\\n'" } else { "printf '%s\\n'" };
+            let lines = texts.iter().map(|text| command_line("heatmap", &[("text".to_owned(), text.clone())]));
+            let script: String = lines.map(|line| line.replacen("headlight heatmap", print, 1) + "\n").collect();
             let output = std::process::Command::new(shell).args(["-c", &script]).output();
             let Ok(output) = output else { continue }; // this shell is not on this system
             println!("{shell}");
             let read = String::from_utf8(output.stdout).unwrap();
-            let mut lines = read.lines();
-            for (text, encoded) in wanted {
-                let mut word = lines.next().unwrap();
-                if word == "x" {
-                    word = lines.next().unwrap();
+            let mut words = read.lines();
+            for text in &texts {
+                let mut word = words.next().unwrap();
+                let encoded = word == "--percent-encoded";
+                if encoded {
+                    word = words.next().unwrap();
                 }
-                let value = match word.strip_prefix("--text=") {
-                    Some(value) => value,
-                    None => lines.next().unwrap(),
-                };
-                let value = if encoded {
-                    percent_decode_str(value).decode_utf8().unwrap().into_owned()
-                } else {
-                    value.to_owned()
-                };
+                let value = word.strip_prefix("--text=").unwrap_or_else(|| words.next().unwrap());
+                let value = if encoded { percent_decode_str(value).decode_utf8().unwrap() } else { value.into() };
                 assert_eq!(value, *text, "{shell}");
             }
         }

@@ -2,7 +2,7 @@ use ndarray::{Array2, ArrayView1};
 
 use super::divergence::row_divergence;
 use super::reading::{Frame, Unit, read_view};
-use crate::run::{Input, Role, Run, RunError, Units, ViewSpec, align};
+use crate::run::{Input, Role, Run, RunError, Units, ViewSpec, align, greatest_finite};
 
 /// Two maps side by side, and their difference where they share tokens.
 #[derive(Debug, Clone)]
@@ -85,8 +85,7 @@ impl Comparison {
 
     /// The greatest finite difference, whatever its sign.
     pub fn greatest(&self) -> f32 {
-        let finite = self.difference.iter().filter(|value| value.is_finite());
-        finite.fold(0.0, |most, value| value.abs().max(most))
+        greatest_finite(self.difference.iter().map(|value| value.abs()))
     }
 
     /// The rows of A, and those of B, that have no partner.

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use crate::run::{
     AttentionMaps, HeadId, Input, MapRange, PoolBy, Reading, Role, Run, RunError, Segment, Specials, Units, ViewSpec,
+    greatest_finite,
 };
 
 /// The tokens that one row or column stands for: one, or the neighbouring pieces of a word.
@@ -130,7 +131,7 @@ pub fn read_view<'a>(run: &'a Run, frame: &Frame, view: &ViewSpec) -> Result<Cow
 /// are not finite have a colour of their own, and count for nothing here.
 pub fn upper(maps: &AttentionMaps, frame: &Frame, view: &ViewSpec, shown: ArrayView2<'_, f32>) -> f32 {
     let upper = match view.range {
-        MapRange::Head => greatest_finite(shown),
+        MapRange::Head => greatest_finite(shown.iter().copied()),
         MapRange::Layer => greatest(maps, frame, (0..maps.heads()).map(|head| HeadId { head, ..view.head })),
         MapRange::All => greatest(maps, frame, HeadId::all(maps.layers(), maps.heads())),
         MapRange::Unit => 1.0,
@@ -142,10 +143,6 @@ pub fn upper(maps: &AttentionMaps, frame: &Frame, view: &ViewSpec, shown: ArrayV
 /// The greatest weight of some heads.
 fn greatest(maps: &AttentionMaps, frame: &Frame, heads: impl Iterator<Item = HeadId>) -> f32 {
     let heads: Vec<HeadId> = heads.collect();
-    let of_head = |head: &HeadId| maps.head(*head).map_or(0.0, |map| greatest_finite(frame.read(map).view()));
+    let of_head = |head: &HeadId| maps.head(*head).map_or(0.0, |map| greatest_finite(frame.read(map).iter().copied()));
     heads.par_iter().map(of_head).reduce(|| 0.0, f32::max)
-}
-
-fn greatest_finite(map: ArrayView2<'_, f32>) -> f32 {
-    map.iter().copied().filter(|weight| weight.is_finite()).fold(0.0, f32::max)
 }

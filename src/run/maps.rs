@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use ndarray::{Array3, ArrayView2, Axis};
 
-use super::{HeadId, RunError};
+use super::{HeadId, RunError, greatest_finite};
 
 /// Attention weights of every head: `[layer, head, query, key]`, each row a probability distribution over keys.
 ///
@@ -67,6 +67,6 @@ impl AttentionMaps {
 
     /// The largest finite weight of all heads.
     pub fn max(&self) -> f32 {
-        self.iter().filter(|weight| weight.is_finite()).fold(0.0, f32::max)
+        greatest_finite(self.iter())
     }
 }

@@ -27,6 +27,7 @@ pub use align::align;
 pub use edit::{Edit, HeadPattern, Intervention, Source, TokenChoice};
 pub use error::{RunError, one_line, panic_text};
 pub use file::{Stored, run_bytes, write_safetensors, write_tensors};
+pub use finite::{cell, greatest_finite};
 pub use head::HeadId;
 pub use load_report::LoadReport;
 pub use maps::{AttentionMap, AttentionMaps};

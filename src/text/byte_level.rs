@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use serde::Deserialize;
+use tokenizers::Tokenizer;
 use tokenizers::models::bpe::BPE;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::processors::roberta::RobertaProcessing;
-use tokenizers::{AddedToken, Tokenizer};
 
 use super::TextError;
 use super::guard::{check_files, guarded};
-use super::special::Named;
+use super::special::{Named, like_roberta};
 use crate::run::what_it_is;
 
 /// The key of `tokenizer_config.json` that matters here.
@@ -44,25 +44,9 @@ pub(super) fn byte_level(
     let mut tokenizer = Tokenizer::new(model);
     tokenizer.with_pre_tokenizer(Some(ByteLevel::new(add_prefix_space, true, true)));
     tokenizer.with_decoder(Some(ByteLevel::default()));
-    let token = |piece: &str| AddedToken::from(piece, true);
-    let usual = [
-        ("bos_token", token("<s>")),
-        ("eos_token", token("</s>")),
-        ("unk_token", token("<unk>")),
-        ("sep_token", token("</s>")),
-        ("pad_token", token("<pad>")),
-        ("cls_token", token("<s>")),
-        // The mask takes the blank before it.
-        ("mask_token", token("<mask>").lstrip(true)),
-    ];
+    let usual = like_roberta("<unk>");
     named.add_to(&mut tokenizer, &usual).map_err(malformed)?;
-    let end = |part: &str| {
-        let token = named.part(part, &usual);
-        let token = token.ok_or_else(|| malformed(format!("the files beside it say that there is no {part}")))?;
-        let piece = token.content.clone();
-        let id = tokenizer.token_to_id(&piece);
-        id.map(|id| (piece.clone(), id)).ok_or_else(|| malformed(format!("{piece} is missing from the vocabulary")))
-    };
+    let end = |part: &str| named.end(&tokenizer, part, &usual).map_err(malformed);
     let processing = RobertaProcessing::new(end("sep_token")?, end("cls_token")?);
     tokenizer.with_post_processor(Some(processing.trim_offsets(true).add_prefix_space(add_prefix_space)));
     Ok(tokenizer)

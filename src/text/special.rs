@@ -18,6 +18,21 @@ const PARTS: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", "p
 /// What a kind of tokenizer calls its special tokens where its folder does not say.
 pub(super) type Usual<'a> = [(&'a str, AddedToken)];
 
+/// RoBERTa's names, and `unknown` for what its vocabulary lacks.
+pub(super) fn like_roberta(unknown: &str) -> Vec<(&'static str, AddedToken)> {
+    let token = |piece: &str| AddedToken::from(piece, true);
+    vec![
+        ("bos_token", token("<s>")),
+        ("eos_token", token("</s>")),
+        ("unk_token", token(unknown)),
+        ("sep_token", token("</s>")),
+        ("pad_token", token("<pad>")),
+        ("cls_token", token("<s>")),
+        // The mask takes the blank before it.
+        ("mask_token", token("<mask>").lstrip(true)),
+    ]
+}
+
 /// The tokens that a folder's files name.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Named {
@@ -90,6 +105,19 @@ impl Named {
             Some(token) => token.as_ref(),
             None => usual.iter().find(|(own, _)| *own == part).map(|(_, token)| token),
         }
+    }
+
+    /// The token that plays a part which a tokenizer cannot do without.
+    pub(super) fn needed<'a>(&'a self, part: &str, usual: &'a Usual<'a>) -> Result<&'a str, String> {
+        let token = self.part(part, usual).map(|token| token.content.as_str());
+        token.ok_or_else(|| format!("the files beside it say that there is no {part}"))
+    }
+
+    /// The piece that begins or ends a text, with its number in a tokenizer to which the tokens were made known.
+    pub(super) fn end(&self, tokenizer: &Tokenizer, part: &str, usual: &Usual<'_>) -> Result<(String, u32), String> {
+        let piece = self.needed(part, usual)?;
+        let id = tokenizer.token_to_id(piece).ok_or_else(|| format!("{piece} is missing from the vocabulary"))?;
+        Ok((piece.to_owned(), id))
     }
 
     /// Makes the tokens known to a tokenizer: those that its vocabulary has keep their numbers, others come behind it.

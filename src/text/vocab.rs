@@ -13,7 +13,7 @@ use tokenizers::{AddedToken, Tokenizer};
 
 use super::TextError;
 use super::class::{Reading, reading};
-use super::special::Named;
+use super::special::{Named, like_roberta};
 
 /// The keys of `tokenizer_config.json` that matter here, with the defaults of `transformers`' BertTokenizer.
 #[derive(Debug, Deserialize)]
@@ -55,13 +55,12 @@ pub(super) fn word_piece(folder: &Path, words: &Path, named: &Named) -> Result<T
         .map_err(|error| TextError::Unreadable { path: words.to_owned(), cause: error.to_string() })?;
     let reading = reading(folder, words)?;
     let usual = usual(reading);
-    let part = |part: &str| {
-        let token = named.part(part, &usual).map(|token| token.content.clone());
-        token.ok_or_else(|| malformed(format!("the files beside it say that there is no {part}")))
-    };
-    let (unknown, cls, sep) = (part("unk_token")?, part("cls_token")?, part("sep_token")?);
+    let unknown = named.needed("unk_token", &usual).map_err(malformed)?;
+    for part in ["cls_token", "sep_token"] {
+        named.needed(part, &usual).map_err(malformed)?;
+    }
     let vocabulary = WordPiece::read_bytes(&bytes).map_err(|error| malformed(error.to_string()))?;
-    if !vocabulary.contains_key(&unknown) {
+    if !vocabulary.contains_key(unknown) {
         // `transformers` takes the mark of Windows' editors for a part of the first piece too.
         let marked = vocabulary.contains_key(&format!("\u{feff}{unknown}"));
         let why = if marked { ", since a byte-order mark stands before it: save the file without one" } else { "" };
@@ -69,19 +68,15 @@ pub(super) fn word_piece(folder: &Path, words: &Path, named: &Named) -> Result<T
     }
     let model = WordPiece::builder()
         .vocab(vocabulary)
-        .unk_token(unknown)
+        .unk_token(unknown.to_owned())
         .build()
         .map_err(|error| malformed(error.to_string()))?;
     let mut tokenizer = Tokenizer::new(model);
     tokenizer.with_normalizer(Some(settings.normalizer())).map_err(|error| malformed(error.to_string()))?;
     tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
     named.add_to(&mut tokenizer, &usual).map_err(malformed)?;
-    let end = |piece: String| {
-        let id =
-            tokenizer.token_to_id(&piece).ok_or_else(|| malformed(format!("{piece} is missing from the vocabulary")));
-        id.map(|id| (piece, id))
-    };
-    let (sep, cls) = (end(sep)?, end(cls)?);
+    let end = |part: &str| named.end(&tokenizer, part, &usual).map_err(malformed);
+    let (sep, cls) = (end("sep_token")?, end("cls_token")?);
     match reading {
         Reading::Bert => tokenizer.with_post_processor(Some(BertProcessing::new(sep, cls))),
         Reading::MpNet => tokenizer
@@ -101,16 +96,7 @@ fn usual(reading: Reading) -> Vec<(&'static str, AddedToken)> {
             ("cls_token", token("[CLS]")),
             ("mask_token", token("[MASK]")),
         ],
-        Reading::MpNet => vec![
-            ("bos_token", token("<s>")),
-            ("eos_token", token("</s>")),
-            ("unk_token", token("[UNK]")),
-            ("sep_token", token("</s>")),
-            ("pad_token", token("<pad>")),
-            ("cls_token", token("<s>")),
-            // The mask takes the blank before it.
-            ("mask_token", token("<mask>").lstrip(true)),
-        ],
+        Reading::MpNet => like_roberta("[UNK]"),
     }
 }
 

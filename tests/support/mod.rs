@@ -1,6 +1,7 @@
 //! What several test binaries share.
 #![allow(dead_code)] // each binary uses its own part
 
+pub mod goldens;
 pub mod runs;
 
 use std::path::PathBuf;
